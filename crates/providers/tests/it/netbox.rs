@@ -333,3 +333,30 @@ async fn a_change_of_people_that_came_first_stays() {
     assert_eq!(outcomes, [UnitOutcome::Applied]);
     assert_eq!(find(&provider, "machine:pve:@both").await.fields["comments"], text("ours"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_vrf_that_is_yet_to_be_made_has_nothing_of_the_global_table() {
+    let Some(netbox) = NetBox::shared() else { return };
+    let _turn = alone().await;
+    netbox.make("/api/ipam/prefixes/", &json!({ "prefix": "10.10.0.0/24" }));
+    let theirs =
+        netbox.make("/api/ipam/ip-addresses/", &json!({ "address": "10.10.0.9/24", "dns_name": "theirs" }));
+    let make = vec![Made::Cluster, Made::Vrf];
+    let late = Config { vrf: Some("late".into()), make, ..config(netbox, "late") };
+    let provider = open(&late);
+    assert!(provider.read().await.unwrap().iter().all(|one| one.kind.as_str() != "address"));
+    let web = machine("late-web", &["10.10.0.9"]);
+    let draft = provider.objects(&web).into_iter().find(|one| one.key.kind.as_str() == "address").unwrap();
+    assert_eq!(
+        draft.fields["address"],
+        FieldValue::Text("10.10.0.9/32".into()),
+        "no prefix of the VRF holds it"
+    );
+    let outcomes = settle(&provider, std::slice::from_ref(&web)).await;
+    assert!(outcomes.iter().all(|one| *one == UnitOutcome::Applied), "{outcomes:?}");
+    let all = netbox.list("/api/ipam/ip-addresses/?address=10.10.0.9");
+    let shown: Vec<Value> =
+        all.iter().map(|one| json!([one["id"] == theirs, one["address"], one["vrf"]["name"]])).collect();
+    assert_eq!(json!(shown), json!([[true, "10.10.0.9/24", null], [false, "10.10.0.9/32", "late"]]));
+    assert_eq!(settle(&provider, &[web]).await, [], "a second run writes nothing");
+}

@@ -136,6 +136,54 @@ async fn a_busy_server_is_left_alone_and_lost_answers_make_no_object_twice() {
     assert_eq!(provider.read().await.unwrap().len(), 2);
 }
 
+#[tokio::test]
+async fn a_vrf_that_cannot_be_made_is_the_reason_and_not_an_address_of_the_global_table() {
+    let fake = FakeNetBox::start("4.7");
+    fake.put("/api/ipam/prefixes/", &json!({ "prefix": "10.8.3.0/24", "status": "active", "vrf": null }));
+    let theirs = json!({ "address": "10.8.3.11/24", "status": "active", "vrf": null, "dns_name": "printer" });
+    fake.put(ADDRESSES, &theirs);
+    let late = Config { vrf: Some("late".into()), make: vec![Made::Cluster, Made::Vrf], ..config(&fake) };
+    let provider = open(&late);
+    provider.read().await.unwrap();
+    let draft = |name: &str, address: &str| {
+        let all = provider.objects(&machine(name, &[address]));
+        all.into_iter().find(|one| one.key.kind.as_str() == "address").unwrap()
+    };
+    let web = draft("web", "10.8.3.11");
+    assert_eq!(web.fields["address"], FieldValue::Text("10.8.3.11/32".into()));
+    let write = |draft: netstead_model::ObjectDraft| {
+        let mut fields = draft.fields;
+        fields.retain(|_, value| !matches!(value, FieldValue::Ref(_)));
+        let unit = ObjectUnit { key: draft.key, change: ObjectChange::Create { fields }, needs: Vec::new() };
+        ObjectWrite::new(vec![unit], Fence { owner: "blue".into(), epoch: 1, generation: 1 })
+    };
+    let refusal = netstead_testkit::HttpResponse::json(403, r#"{"detail":"You do not have permission."}"#);
+    fake.http().fail_at("POST /api/ipam/vrfs/", 0, HttpFault::Answer(refusal));
+    let outcomes = provider.write(&write(web.clone())).await.unwrap().outcomes;
+    let [UnitOutcome::Rejected { reason }] = outcomes.as_slice() else { panic!("{outcomes:?}") };
+    assert!(reason.starts_with("there is no vrf `late`, and it cannot be made: You do not have"), "{reason}");
+    // A mark of ours in the global table, from before the VRF was named, is not the object either.
+    let marked = json!({ "address": "10.8.3.12/32", "status": "active", "vrf": null,
+        "custom_fields": { "netstead_key": "[netstead blue address:pve:10.8.3.12@db]" } });
+    fake.put(ADDRESSES, &marked);
+    for draft in [web, draft("db", "10.8.3.12")] {
+        let outcomes = provider.write(&write(draft)).await.unwrap().outcomes;
+        assert_eq!(outcomes, [UnitOutcome::Applied]);
+    }
+    let made: Vec<String> =
+        fake.list(ADDRESSES).iter().map(|one| format!("{} {}", one["address"], one["vrf"]["name"])).collect();
+    assert_eq!(
+        made,
+        [
+            "\"10.8.3.11/24\" null",
+            "\"10.8.3.12/32\" null",
+            "\"10.8.3.11/32\" \"late\"",
+            "\"10.8.3.12/32\" \"late\""
+        ]
+    );
+    assert_eq!(provider.read().await.unwrap().iter().filter(|one| one.kind.as_str() == "address").count(), 2);
+}
+
 #[test]
 fn mistakes_in_the_table_are_told() {
     let config = Config::new("https://netbox.example.com/api/", Secret::new("x"));

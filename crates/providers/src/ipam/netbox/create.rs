@@ -115,6 +115,7 @@ impl NetBox {
         };
         let vrf = known.vrf;
         drop(known);
+        let in_vrf = |row: &Row| !self.lacks_vrf(vrf) && id_of(row, "vrf") == vrf;
         let address = mark.key.part.parse::<Address>().ok();
         let is_there = |row: &&Row| match kind.as_str() {
             "machine" => {
@@ -130,11 +131,15 @@ impl NetBox {
             "mac" => false,
             _ => {
                 let found = address_and_length(&text_of(row, "address")).map(|(address, _)| address);
-                found.is_some() && found == address && id_of(row, "vrf") == vrf
+                found.is_some() && found == address && in_vrf(row)
             }
         };
         let field = self.api.key_field().name();
-        let ours = there.iter().find(|row| marks_of(row, field).object.as_ref() == Some(mark));
+        // One of another VRF is of a time when the configuration named that.
+        let ours = there
+            .iter()
+            .filter(|row| *kind != ObjectKind::ADDRESS || in_vrf(row))
+            .find(|row| marks_of(row, field).object.as_ref() == Some(mark));
         if let Some(row) = ours {
             if let Some(id) = id_of(row, "id") {
                 self.known().remember(id, mark);

@@ -82,11 +82,19 @@ impl NetBox {
         let vrf_filter = vrf.map_or_else(|| "null".to_owned(), |id| id.to_string());
         let prefix_query =
             [("fields", "id,prefix,vlan,status,is_pool,vrf,description"), ("vrf_id", vrf_filter.as_str())];
+        let prefixes = async {
+            // A VRF that is yet to be made has none; those of the global table are not its own.
+            if self.lacks_vrf(vrf) {
+                Ok(Vec::new())
+            } else {
+                self.api.list("/api/ipam/prefixes/", &prefix_query).await
+            }
+        };
         let (clusters, tags, vlans, prefixes) = tokio::try_join!(
             self.api.list("/api/virtualization/clusters/", &named),
             self.api.list("/api/extras/tags/", &[("fields", "id,name,slug,object_types")]),
             self.api.list("/api/ipam/vlans/", &[("fields", "id,vid")]),
-            self.api.list("/api/ipam/prefixes/", &prefix_query),
+            prefixes,
         )?;
         let mut known = Known::default();
         (known.version, known.vrf, known.tenant) = (Some(version), vrf, tenant);
@@ -108,10 +116,13 @@ impl NetBox {
         let vlan = |row: &Row| Some(Vlan { id: id_of(row, "id")?, vid: id_of(row, "vid")? });
         known.vlans = vlans.iter().filter_map(vlan).collect();
         let prefixes = prefixes.iter().filter_map(Prefix::read);
-        known.prefixes = PrefixIndex::new(prefixes.filter(|prefix| {
-            prefix.vrf == vrf || vrf.is_none() && self.config.vrf.is_none() && prefix.vrf.is_none()
-        }));
+        known.prefixes = PrefixIndex::new(prefixes.filter(|prefix| prefix.vrf == vrf));
         Ok(known)
+    }
+
+    /// Whether the configuration names a VRF that is not there yet. No VRF then means none at all, not the global table.
+    pub(super) fn lacks_vrf(&self, vrf: Option<u64>) -> bool {
+        vrf.is_none() && self.config.vrf.is_some()
     }
 
     /// The id of an object that the configuration names. It may be missing only if it can be made.
@@ -145,7 +156,7 @@ impl NetBox {
                     .filter(|row| text_of(row, "assigned_object_type") == VM_INTERFACE)
                     .collect())
             }
-            "address" if known.vrf.is_none() && self.config.vrf.is_some() => Ok(Vec::new()),
+            "address" if self.lacks_vrf(known.vrf) => Ok(Vec::new()),
             "address" => {
                 let vrf = known.vrf.map_or_else(|| "null".to_owned(), |id| id.to_string());
                 let query = [columns, ("vrf_id", vrf.as_str())];
