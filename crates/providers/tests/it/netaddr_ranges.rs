@@ -57,7 +57,7 @@ async fn a_range_is_made_larger_and_smaller_in_place() {
     assert_eq!(bench.ours.overlapping(&other).await.unwrap(), [LAN]);
 }
 
-/// What a first attempt left behind that wrote the list before the bounds, and was not to change the bounds.
+/// A first attempt wrote the list before the bounds, and did not change the bounds.
 ///
 /// 1. The address is listed as given back. 2. A client takes it. 3. The second attempt lists it again. 4. Another client gets it too.
 #[tokio::test(flavor = "multi_thread")]

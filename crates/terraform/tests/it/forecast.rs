@@ -1,4 +1,4 @@
-//! What a plan says before anything is made: warnings of what the same apply may change, errors of what it cannot.
+//! Warnings and errors of a plan, before anything is made: a warning where the same apply may change it, else an error.
 
 use crate::server::Bench;
 

@@ -88,7 +88,7 @@ impl Bench {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What the server's own nameserver answers, sorted.
+    /// Answers of the server's own nameserver, sorted.
     pub(crate) fn resolves(&self, question: &[&str]) -> Vec<String> {
         let port = self.dns.to_string();
         let mut dig = Command::new("dig");
