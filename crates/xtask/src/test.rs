@@ -40,7 +40,8 @@ pub(crate) struct Options {
     /// Only these steps.
     #[arg(long, value_name = "STEP", value_delimiter = ',')]
     only: Vec<Step>,
-    /// Also the step `peers`: the real external-dns and dnsweaver, which are built once (about nine minutes of one core).
+    /// Also the step `peers`: the real external-dns, dnsweaver, Helm and tofu, which are built once (about eighteen minutes of one
+    /// core).
     #[arg(long)]
     peers: bool,
 }
@@ -56,7 +57,7 @@ enum Step {
     Clippy,
     /// All tests, with what they need installed.
     Test,
-    /// Tests with the real external-dns and dnsweaver; only with `--peers`, or by name.
+    /// Tests with the real external-dns, dnsweaver, Helm and tofu; only with `--peers`, or by name.
     Peers,
     /// `cargo doc`, warnings denied; each command that a document names exists.
     Doc,
@@ -191,9 +192,20 @@ fn peers(options: &Options, counts: &mut Counts) -> Result<bool> {
     GoServers::prepare().wait();
     go_servers::provide_peers()?;
     let mut command = cargo("test --package netstead --test it -- --ignored real_peers::");
-    let passed = run_watched(&mut command, |line| counts.add(line))?;
+    let mut passed = run_watched(&mut command, |line| counts.add(line))?;
     if passed && counts.passed == 0 {
         bail!("no test of a peer ran");
+    }
+    // The server and xtask are programs that these tests start.
+    if !run_step(&mut cargo("build --package netstead --package xtask --quiet"))? {
+        return Ok(false);
+    }
+    let before = counts.passed;
+    let mut command = cargo("test --package netstead-terraform --test it --no-fail-fast");
+    command.env("NETSTEAD_TEST_TERRAFORM", go_servers::opentofu());
+    passed &= run_watched(&mut command, |line| counts.add(line))?;
+    if passed && counts.passed == before {
+        bail!("no test of the provider ran with OpenTofu");
     }
     Ok(passed)
 }

@@ -17,7 +17,23 @@ const LOADER: u32 = 3;
 ///
 /// Only the last step links the C library in, so everything before it is shared with ordinary builds.
 pub(crate) fn build(arch: Arch, debug: bool) -> Result<Option<PathBuf>> {
-    let mut build = cargo("rustc --package netstead --bin netstead");
+    build_static("netstead", "netstead", AS_TESTS, arch, debug)
+}
+
+/// As [`build`], the Terraform provider.
+pub(crate) fn build_provider(arch: Arch, debug: bool) -> Result<Option<PathBuf>> {
+    build_static("netstead-terraform", "terraform-provider-netstead", "", arch, debug)
+}
+
+/// `as_tests` are options with which a debug build is one that the tests have made already.
+fn build_static(
+    package: &str,
+    program: &str,
+    as_tests: &str,
+    arch: Arch,
+    debug: bool,
+) -> Result<Option<PathBuf>> {
+    let mut build = cargo(&format!("rustc --package {package} --bin {program}"));
     let mut place = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     if arch != Arch::HERE {
         build.args(["--target", arch.rust()]);
@@ -29,7 +45,7 @@ pub(crate) fn build(arch: Arch, debug: bool) -> Result<Option<PathBuf>> {
         }
     }
     if debug {
-        build.args(AS_TESTS.split(' '));
+        build.args(as_tests.split_whitespace());
         place.push("debug");
     } else {
         build.args(["--profile", "dist"]);
@@ -38,7 +54,7 @@ pub(crate) fn build(arch: Arch, debug: bool) -> Result<Option<PathBuf>> {
     if !run(build.args(["--", "-C", "target-feature=+crt-static", "-C", "strip=debuginfo"]))? {
         return Ok(None);
     }
-    let program = place.join("netstead");
+    let program = place.join(program);
     if !is_static(&program)? {
         bail!("{} still needs shared libraries", program.display());
     }
