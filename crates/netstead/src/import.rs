@@ -11,6 +11,10 @@ mod yaml;
 
 #[cfg(test)]
 pub(crate) use self::dnsweaver::kinds as dnsweaver_kinds;
+#[cfg(test)]
+pub(crate) use self::external_dns::kinds as external_dns_kinds;
+#[cfg(test)]
+pub(crate) use self::pipam::KINDS as PIPAM_KINDS;
 pub(crate) use self::{dnsweaver::convert, variables::Variables, yaml::variables as from_yaml};
 
 use crate::config::Problem;

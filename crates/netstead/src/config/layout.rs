@@ -133,30 +133,19 @@ pub(super) fn named_variables() -> Vec<NamedKeys> {
     named_sections().into_iter().map(of).collect()
 }
 
-/// The JSON Schema of the whole file. It demands nothing but `type`: the rest may come from the environment.
+/// The JSON Schema of the whole file. It demands nothing but `type`, and that only of a table that is not called like a
+/// kind: the rest may come from the environment.
 pub(crate) fn schema() -> Json {
-    let mut properties = Map::new();
+    let (mut properties, mut definitions) = (Map::new(), Map::new());
     for section in plain_sections() {
         properties.insert(section.name.to_owned(), object_schema(&section.keys, &[]));
     }
     for section in named_sections() {
-        let table = if section.kinds.is_empty() {
-            object_schema(&section.shared, &[])
+        let tables = if section.kinds.is_empty() {
+            json!({ "type": "object", "additionalProperties": object_schema(&section.shared, &[]) })
         } else {
-            let of_kind = |(name, title, own): &(&'static str, &'static str, Vec<KeyInfo>)| {
-                let keys: Vec<_> = section.shared.iter().cloned().chain(own.iter().cloned()).collect();
-                let mut schema = object_schema(&keys, &["type"]);
-                if let Some(schema) = schema.as_object_mut() {
-                    schema.insert("title".into(), Json::from(*title));
-                }
-                if let Some(kind) = schema.pointer_mut("/properties/type") {
-                    *kind = json!({ "const": name });
-                }
-                schema
-            };
-            json!({ "anyOf": section.kinds.iter().map(of_kind).collect::<Vec<_>>() })
+            tables_of_kinds(&section, &mut definitions)
         };
-        let tables = json!({ "type": "object", "additionalProperties": table });
         properties.insert(section.name.to_owned(), tables);
     }
     json!({
@@ -165,5 +154,31 @@ pub(crate) fn schema() -> Json {
         "type": "object",
         "properties": properties,
         "additionalProperties": false,
+        "$defs": definitions,
     })
+}
+
+/// The tables of a section with kinds. The schema of each kind is written once, among the definitions.
+fn tables_of_kinds(section: &NamedSection, definitions: &mut Map<String, Json>) -> Json {
+    let reference = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+    let any = reference(section.name);
+    let (mut with_type, mut called_like_kinds) = (Vec::new(), Map::new());
+    for (name, title, own) in &section.kinds {
+        let keys: Vec<_> = section.shared.iter().chain(own).cloned().collect();
+        let mut schema = object_schema(&keys, &[]);
+        if let Some(schema) = schema.as_object_mut() {
+            schema.insert("title".into(), Json::from(*title));
+        }
+        if let Some(kind) = schema.pointer_mut("/properties/type") {
+            *kind = json!({ "const": name });
+        }
+        let definition = format!("{}.{name}", section.name);
+        // Beside a reference, older drafts read nothing else: so it has an object of its own.
+        with_type.push(json!({ "allOf": [reference(&definition)], "required": ["type"] }));
+        called_like_kinds
+            .insert((*name).to_owned(), json!({ "anyOf": [reference(&definition), any.clone()] }));
+        definitions.insert(definition, schema);
+    }
+    definitions.insert(section.name.to_owned(), json!({ "anyOf": with_type }));
+    json!({ "type": "object", "properties": called_like_kinds, "additionalProperties": any })
 }

@@ -29,10 +29,11 @@ const INSTEAD: [(&str, &str); 10] = [
 #[cfg(test)]
 const SOURCES: [&str; 4] = ["docker", "kubernetes", "traefik", "proxmox"];
 
-/// Every kind of ours that dnsweaver's settings can become.
+/// Every kind of ours that dnsweaver's settings can become, with its section.
 #[cfg(test)]
-pub(crate) fn kinds() -> Vec<&'static str> {
-    provider::KINDS.iter().map(|(kind, _)| *kind).chain(SOURCES).collect()
+pub(crate) fn kinds() -> Vec<(&'static str, &'static str)> {
+    let providers = provider::KINDS.iter().map(|(kind, _)| ("dns", *kind));
+    providers.chain(SOURCES.map(|kind| ("source", kind))).collect()
 }
 
 /// A configuration that means the same, as far as there is one, with a comment for everything else. It is always

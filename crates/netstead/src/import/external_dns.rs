@@ -41,6 +41,13 @@ const INSTEAD: [(&str, &str); 20] = [
     ("webhook-provider-write-timeout", "`timeout` of the table is 30s unless set"),
 ];
 
+/// Every kind of ours that the flags can become, with its section.
+#[cfg(test)]
+pub(crate) fn kinds() -> Vec<(&'static str, &'static str)> {
+    let providers = provider::KINDS.iter().map(|(_, kind, _)| ("dns", *kind));
+    providers.chain([("source", source::KIND)]).collect()
+}
+
 /// A configuration that means the same, as far as there is one, with a comment for everything else. It is always valid.
 pub(crate) fn convert(flags: &Flags) -> Converted {
     let mut draft = Draft::default();

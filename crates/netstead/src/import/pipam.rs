@@ -7,6 +7,14 @@ use serde_json::Value;
 
 use super::draft::{Draft, Table, quoted};
 
+/// The kinds that pipam's sections become.
+const SOURCE: &str = "proxmox";
+const DNS: &str = "powerdns";
+const IPAM: &str = "netbox";
+/// Each of them with its section.
+#[cfg(test)]
+pub(crate) const KINDS: [(&str, &str); 3] = [("source", SOURCE), ("dns", DNS), ("ipam", IPAM)];
+
 /// Every place in which pipam looks for its file.
 pub(crate) fn usual_places() -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
@@ -60,8 +68,8 @@ pub(crate) fn convert(mut file: Value) -> String {
 }
 
 fn source(draft: &mut Draft, file: &mut Value) {
-    let mut table = Table::new("source", "proxmox", "proxmox");
-    table.text("type", "proxmox");
+    let mut table = Table::new("source", SOURCE, SOURCE);
+    table.text("type", SOURCE);
     let mut own = take(file, "proxmox").unwrap_or_default();
     let of = |own: &mut Value, key: &str| take(own, key).and_then(|value| value.as_str().map(str::to_owned));
     if let Some(url) = of(&mut own, "url") {
@@ -93,7 +101,7 @@ fn source(draft: &mut Draft, file: &mut Value) {
 
 fn powerdns(draft: &mut Draft, file: &mut Value) {
     let Some(dns) = take(file, "dns") else { return };
-    let kind = dns.get("provider").and_then(Value::as_str).unwrap_or("powerdns");
+    let kind = dns.get("provider").and_then(Value::as_str).unwrap_or(DNS);
     let mut table = Table::new("dns", kind, "dns");
     table.text("type", kind);
     let own = |key: &str| dns.get(kind)?.get(key)?.as_str().map(str::to_owned);
@@ -111,9 +119,9 @@ fn powerdns(draft: &mut Draft, file: &mut Value) {
 
 fn netbox(draft: &mut Draft, file: &mut Value) {
     let Some(ipam) = take(file, "ipam") else { return };
-    let kind = ipam.get("provider").and_then(Value::as_str).unwrap_or("netbox");
+    let kind = ipam.get("provider").and_then(Value::as_str).unwrap_or(IPAM);
     let own = |key: &str| ipam.get(kind)?.get(key)?.as_str().map(str::to_owned);
-    if kind != "netbox" {
+    if kind != IPAM {
         draft.space();
         let url = own("url").unwrap_or_else(|| "?".to_owned());
         draft.remark(&format!("ipam: pipam writes to NetBox alone, and this is {kind} (it was {url})."));

@@ -1,8 +1,9 @@
 //! Sources, providers and domains.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use super::{problems_of, understood};
+use crate::config::layout;
 
 const LAN: &str = "[dns.lan]\ntype = \"powerdns\"\nurl = \"http://ns1:8081\"\napi_key = { env = \"KEY\" }\ndomains = [\"home.test\"]\n";
 
@@ -115,14 +116,80 @@ fn the_same_server_is_known_however_it_is_written() {
     );
 }
 
-/// A kind is carried over by each importer, or listed here as one that the other tool does not have.
+/// A section and a kind of it.
+type SectionKind = (&'static str, &'static str);
+
+/// A kind is carried over by each importer, or listed here as one that the other tool does not have. terraform-provider-netaddr
+/// has no kinds: its importer makes claims.
 #[test]
 fn every_kind_is_known_to_the_importers_or_has_no_counterpart() {
-    let none = ["builtin", "external-dns", "hosts"];
-    let kinds = crate::config::dns::kinds().names().into_iter().chain(crate::config::source::kinds().names());
-    for kind in kinds {
-        let mapped = crate::import::dnsweaver_kinds().contains(&kind);
-        assert!(mapped != none.contains(&kind), "{kind}: map it in import/dnsweaver, or list it here");
+    let all: BTreeSet<(&str, &str)> = layout::named_sections()
+        .iter()
+        .flat_map(|section| section.kinds.iter().map(|(kind, _, _)| (section.name, *kind)))
+        .collect();
+    // The API of another program is what a pool draws from; none of these tools has pools.
+    let backends = ["netaddr", "netbox", "netstead", "phpipam"].map(|kind| ("backend", kind));
+    let importers: [(&str, Vec<SectionKind>, &[SectionKind]); 3] = [
+        (
+            "dnsweaver",
+            crate::import::dnsweaver_kinds(),
+            &[
+                ("dns", "builtin"),
+                ("dns", "external-dns"),
+                ("source", "hosts"),
+                ("ipam", "netbox"),
+                ("ipam", "phpipam"),
+                ("ipam", "webhook"),
+            ],
+        ),
+        (
+            "external-dns",
+            crate::import::external_dns_kinds(),
+            &[
+                ("dns", "builtin"),
+                // Built-in providers alone are carried over; these are reached by webhook providers.
+                ("dns", "adguard"),
+                ("dns", "dnsmasq"),
+                ("dns", "technitium"),
+                ("dns", "webhook"),
+                ("source", "docker"),
+                ("source", "hosts"),
+                ("source", "proxmox"),
+                ("source", "traefik"),
+                ("ipam", "netbox"),
+                ("ipam", "phpipam"),
+                ("ipam", "webhook"),
+            ],
+        ),
+        (
+            "pipam",
+            crate::import::PIPAM_KINDS.to_vec(),
+            &[
+                ("dns", "adguard"),
+                ("dns", "builtin"),
+                ("dns", "cloudflare"),
+                ("dns", "dnsmasq"),
+                ("dns", "external-dns"),
+                ("dns", "pihole"),
+                ("dns", "rfc2136"),
+                ("dns", "technitium"),
+                ("dns", "webhook"),
+                ("source", "docker"),
+                ("source", "hosts"),
+                ("source", "kubernetes"),
+                ("source", "traefik"),
+                ("ipam", "phpipam"),
+                ("ipam", "webhook"),
+            ],
+        ),
+    ];
+    for (tool, mapped, none) in importers {
+        let mapped: BTreeSet<_> = mapped.into_iter().collect();
+        let none: BTreeSet<_> = none.iter().copied().chain(backends).collect();
+        let both: Vec<_> = mapped.intersection(&none).collect();
+        assert!(both.is_empty(), "{tool}: {both:?} are mapped and listed as absent");
+        let known: BTreeSet<_> = mapped.union(&none).copied().collect();
+        assert_eq!(known, all, "{tool}: map each kind in its importer, or list it here");
     }
 }
 

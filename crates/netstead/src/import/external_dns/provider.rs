@@ -9,7 +9,7 @@ const POWERDNS_TTL: &str = "300";
 type CarryOver = fn(&mut Table, &Flags);
 
 /// The providers that are carried over, and the type of each here.
-const KINDS: [(&str, &str, CarryOver); 5] = [
+pub(super) const KINDS: [(&str, &str, CarryOver); 5] = [
     ("cloudflare", "cloudflare", cloudflare),
     ("pdns", "powerdns", powerdns),
     ("pihole", "pihole", pihole),

@@ -3,6 +3,8 @@
 use super::{Flags, add_if_valid, list};
 use crate::import::draft::{Draft, Table};
 
+/// The kind that all sources of external-dns become.
+pub(super) const KIND: &str = "kubernetes";
 /// Sources with another name here.
 const KINDS: [(&str, &[&str]); 8] = [
     ("crd", &["dnsendpoint"]),
@@ -36,8 +38,8 @@ const OTHERWISE: [(&str, &str); 3] = [
 const TYPES: [&str; 3] = ["A", "AAAA", "CNAME"];
 
 pub(super) fn add(draft: &mut Draft, flags: &Flags) {
-    let mut table = Table::new("source", "kubernetes", "external-dns");
-    table.text("type", "kubernetes");
+    let mut table = Table::new("source", KIND, "external-dns");
+    table.text("type", KIND);
     if let Some(path) = flags.text("kubeconfig") {
         table.text("kubeconfig", path);
     }
