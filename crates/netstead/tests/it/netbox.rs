@@ -1,5 +1,7 @@
 //! NetBox itself from the configuration file: objects of guests, and claims out of its prefixes.
 
+mod interrupted;
+
 use std::sync::Arc;
 
 use netstead_client::types::ClaimInput;
