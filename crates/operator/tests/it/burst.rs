@@ -66,6 +66,13 @@ fn all_bound(space: &Space, count: usize) -> BTreeMap<String, String> {
 
 /// Two replicas that work at the same time, a server that refuses, loses answers and is busy, and events that come late.
 #[test]
+fn two_replicas_and_a_failing_server_give_no_address_twice() {
+    burst("burst", 300);
+}
+
+/// The same with more claims: `cargo test -p netstead-operator --test it -- --ignored --nocapture`.
+#[test]
+#[ignore = "it takes a minute or more"]
 fn a_thousand_claims_get_an_address_each() {
     burst("thousand", 1000);
 }

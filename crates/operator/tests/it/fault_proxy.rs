@@ -27,7 +27,7 @@ pub(crate) struct FaultProxy {
 struct Faults {
     /// Nothing goes wrong.
     harmless: bool,
-    /// `PATCH /path` of each change that was let through.
+    /// `PATCH /path` of each change that was made.
     changes: Mutex<Vec<String>>,
     seen: AtomicUsize,
     made: AtomicUsize,
@@ -105,9 +105,7 @@ impl Faults {
             // The caller sees an older state for a while.
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
-        if changes {
-            self.changes.lock().unwrap().push(format!("{} {}", request.method(), request.uri().path()));
-        }
+        let change = changes.then(|| format!("{} {}", request.method(), request.uri().path()));
         let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
         if fault.is_some() {
             self.made.fetch_add(1, Ordering::Relaxed);
@@ -119,6 +117,11 @@ impl Faults {
         parts.headers.remove("host");
         let body = axum::body::to_bytes(body, usize::MAX).await.unwrap().to_vec();
         let answer = client.send(Request::from_parts(parts, kube::client::Body::from(body))).await;
+        if let (Ok(answer), Some(change)) = (&answer, change)
+            && answer.status().is_success()
+        {
+            self.changes.lock().unwrap().push(change);
+        }
         match (answer, fault) {
             (_, Some((status, reason, true))) => refusal(status, reason),
             (Ok(answer), _) if watches && !self.harmless => answer.map(|body| late(Body::new(body))),
