@@ -1,5 +1,6 @@
 //! `netstead operator` and `[operator]` of `run`, as processes.
 
+mod packaging;
 mod phpipam;
 
 use std::{
