@@ -16,7 +16,7 @@ fn file(name: &str) -> std::path::PathBuf {
 /// The components: rights for every kind of pool, and the image of this version.
 fn rendered() -> String {
     let list = |part: &str| {
-        PoolKind::ALL.iter().map(|kind| format!("\n  - {}{part}", kind.plural())).collect::<String>()
+        PoolKind::ALL.iter().fold(String::new(), |text, kind| text + "\n  - " + kind.plural() + part)
     };
     TEMPLATE
         .replace(" @pools@", &list(""))
