@@ -96,35 +96,36 @@ pub(crate) fn provide_peers() -> Result<()> {
     Ok(())
 }
 
-/// A program of a module that cannot be built by its name alone: its own list of modules goes with it.
+/// Programs of a module that cannot be built by its name alone: its own list of modules goes with it.
 struct GoRecipe {
-    /// The package in the cache without its version, and the program in it.
+    /// The package in the cache without its version.
     name: &'static str,
-    program: &'static str,
     version: &'static str,
-    package: &'static str,
+    /// The programs in it, with the packages that have their `main`. What they share is compiled once.
+    programs: &'static [(&'static str, &'static str)],
     link: &'static str,
     go_mod: &'static str,
     go_sum: &'static str,
 }
 
-/// The API server that the source `kubernetes` is tested against, and the etcd below it. The versions are named in the testkit
-/// too.
+/// The API server that the source `kubernetes` and the operator are tested against, the garbage collector beside it, and the etcd
+/// below it. The versions are named in the testkit too.
 const KUBERNETES: [GoRecipe; 2] = [
     GoRecipe {
         name: "kube-etcd",
-        program: "etcd",
         version: "3.6.8",
-        package: "go.etcd.io/etcd/server/v3",
+        programs: &[("etcd", "go.etcd.io/etcd/server/v3")],
         link: "-s -w",
         go_mod: include_str!("../recipes/etcd/go.mod"),
         go_sum: include_str!("../recipes/etcd/go.sum"),
     },
     GoRecipe {
         name: "kube-apiserver",
-        program: "kube-apiserver",
         version: "1.36.4",
-        package: "k8s.io/kubernetes/cmd/kube-apiserver",
+        programs: &[
+            ("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
+            ("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
+        ],
         link: "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.4 -X k8s.io/component-base/version.gitMajor=1 \
                -X k8s.io/component-base/version.gitMinor=36",
         go_mod: include_str!("../recipes/kube-apiserver/go.mod"),
@@ -159,7 +160,7 @@ fn provide() {
     }
     for recipe in &KUBERNETES {
         if let Err(error) = recipe.provide() {
-            eprintln!("note: {} cannot be built, so tests of Kubernetes fail: {error:#}", recipe.program);
+            eprintln!("note: {} cannot be built, so tests of Kubernetes fail: {error:#}", recipe.name);
             return;
         }
     }
@@ -168,37 +169,41 @@ fn provide() {
 impl GoRecipe {
     fn provide(&self) -> Result<()> {
         let directory = directory(&format!("{}-{}", self.name, self.version));
-        let built = program(&directory, self.program);
-        if built.is_file() {
+        let is_missing = |(name, _): &&(&str, &str)| !program(&directory, name).is_file();
+        let missing: Vec<_> = self.programs.iter().filter(is_missing).collect();
+        if missing.is_empty() {
             return Ok(());
         }
         if !is_installed("go") {
             bail!("there is no `go`; set KUBEBUILDER_ASSETS to a directory with kube-apiserver and etcd");
         }
-        eprintln!("note: {} {} is built into {}", self.program, self.version, directory.display());
+        eprintln!("note: {} {} is built into {}", self.name, self.version, directory.display());
         let scratch = directory.join("build");
-        let outcome = self.build(&scratch, &built);
+        let outcome = self.build(&scratch, &directory, &missing);
         // The files of this build take 2 GB and are of no further use.
         let _ = fs::remove_dir_all(&scratch);
         outcome
     }
 
-    fn build(&self, scratch: &Path, built: &Path) -> Result<()> {
+    fn build(&self, scratch: &Path, directory: &Path, missing: &[&(&str, &str)]) -> Result<()> {
         let _ = fs::remove_dir_all(scratch);
         fs::create_dir_all(scratch).with_context(|| format!("{} cannot be made", scratch.display()))?;
         fs::write(scratch.join("go.mod"), self.go_mod)?;
         fs::write(scratch.join("go.sum"), self.go_sum)?;
-        let unfinished = scratch.join(self.program);
-        let out = unfinished.to_string_lossy();
-        let words = ["build", "-trimpath", "-ldflags", self.link, "-o", &out, self.package];
-        let mut go = politely(command("go").args(words));
-        go.current_dir(scratch)
-            .env("CGO_ENABLED", "0")
-            .env("GOFLAGS", "-buildvcs=false -modcacherw -mod=mod -p=2");
-        go.env("GOMODCACHE", scratch.join("modules")).env("GOCACHE", scratch.join("cache"));
-        output(&mut go)?;
-        fs::create_dir_all(built.parent().unwrap_or(scratch))?;
-        fs::rename(&unfinished, built).with_context(|| format!("{} cannot be made", built.display()))
+        for (name, package) in missing {
+            let (built, unfinished) = (program(directory, name), scratch.join(name));
+            let out = unfinished.to_string_lossy();
+            let words = ["build", "-trimpath", "-ldflags", self.link, "-o", &out, package];
+            let mut go = politely(command("go").args(words));
+            go.current_dir(scratch)
+                .env("CGO_ENABLED", "0")
+                .env("GOFLAGS", "-buildvcs=false -modcacherw -mod=mod -p=2");
+            go.env("GOMODCACHE", scratch.join("modules")).env("GOCACHE", scratch.join("cache"));
+            output(&mut go)?;
+            fs::create_dir_all(built.parent().unwrap_or(scratch))?;
+            fs::rename(&unfinished, &built).with_context(|| format!("{} cannot be made", built.display()))?;
+        }
+        Ok(())
     }
 }
 
