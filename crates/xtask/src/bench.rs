@@ -46,6 +46,8 @@ enum Bench {
     Docker,
     /// Kubernetes: from an Ingress to the answer for its name, and the memory of 5,000.
     Kubernetes,
+    /// Operator: claims of Cluster API until all are bound, beside the same writes with no logic, and the memory of 10,000.
+    Operator,
     /// Proxmox VE: calls, CPU and memory of 5,000 guests, and agents that hang.
     Proxmox,
     /// Terraform: applies beside a provider without a store, and claims in the ranges of an etcd.
@@ -61,6 +63,7 @@ impl Bench {
             Self::Stores => "stores",
             Self::Docker => "docker",
             Self::Kubernetes => "kubernetes",
+            Self::Operator => "operator",
             Self::Proxmox => "proxmox",
             Self::Terraform => "terraform",
         }
@@ -75,6 +78,7 @@ impl Bench {
             Self::Stores => "bench --package netstead --bench stores --",
             Self::Docker => "bench --package netstead --bench docker --",
             Self::Kubernetes => "bench --package netstead --bench kubernetes --",
+            Self::Operator => "bench --package netstead --bench operator --",
             Self::Proxmox => "bench --package netstead --bench proxmox --",
             Self::Terraform => "bench --package netstead-terraform --bench terraform --",
         }
@@ -104,6 +108,7 @@ pub(crate) fn measure(options: &Options) -> Result<bool> {
                 return Ok(false);
             }
         }
+        Bench::Operator => GoServers::prepare().wait(),
         Bench::Kubernetes => {
             GoServers::prepare().wait();
             if options.peers {
