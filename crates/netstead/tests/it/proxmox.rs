@@ -1,11 +1,43 @@
 //! Guests of Proxmox VE, from the cluster to a real PowerDNS.
 
+mod names;
+mod once;
+mod sight;
+
 use std::time::Duration;
 
 use netstead_testkit::{FakePve, IpamReceiver, PowerDns, PveAgent, PveGuest, PveVersion};
 use serde_json::Value;
 
 use crate::{resolve, sandbox::Sandbox};
+
+/// `[source.NAME]` of a cluster, with `more` keys.
+fn source(name: &str, fake: &FakePve, more: &str) -> String {
+    let (id, secret) = FakePve::TOKEN.rsplit_once('=').unwrap();
+    format!(
+        "[source.{name}]\ntype = \"proxmox\"\nurl = \"{}\"\ntoken_id = \"{id}\"\ntoken_secret = \"{secret}\"\n{more}\n",
+        fake.url()
+    )
+}
+
+/// A store, a PowerDNS with short graces, and names of `lab.test` for 10.0.0.0/8.
+fn destination(server: &PowerDns) -> String {
+    format!(
+        "[store]\ntype = \"local\"\npath = \"data\"\n[domain.\"lab.test\"]\nnetworks = [\"10.0.0.0/8\"]\n\
+         [dns.lan]\ntype = \"powerdns\"\nurl = \"{}\"\napi_key = \"{}\"\ndomains = [\"lab.test\"]\n\
+         grace = \"1s\"\nended_grace = \"1s\"\n\
+         [dns.own]\ntype = \"builtin\"\ndomains = [\"own.test\"]\ngrace = \"1s\"\nended_grace = \"1s\"\n",
+        server.api_url(),
+        server.api_key(),
+    )
+}
+
+/// A sandbox with this configuration, without a server.
+fn configured(config: &str) -> Sandbox {
+    let sandbox = Sandbox::empty();
+    std::fs::write(sandbox.path().join("netstead.toml"), config).unwrap();
+    sandbox
+}
 
 #[test]
 fn guests_have_names_at_powerdns_and_a_migration_or_a_dead_node_changes_none() {
