@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use netstead_testkit::{Etcd, NetaddrClient, Terraform, netaddr_ipv4};
+use netstead_testkit::{Etcd, NetaddrClient, Terraform, netaddr_ipv4, skip_without};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -175,6 +175,12 @@ resource "netaddr_address_mac" "nodes" {{
 fn ranges_and_addresses_of_every_kind_move_into_pools_of_netstead() {
     let Some(etcd) = Etcd::start(1) else { return };
     let Some(mut server) = Server::start() else { return };
+    if server.terraform.is_opentofu() {
+        skip_without(
+            "OpenTofu 1.12.6 ends with `attribute \"name\" is required` when a resource moves to another type",
+        );
+        return;
+    }
     let endpoint = etcd.endpoints()[0].clone();
     server.terraform.set("ETCDCTL_ENDPOINTS", &endpoint);
     let before = r#"
