@@ -52,6 +52,8 @@ enum Bench {
     Proxmox,
     /// Terraform: applies beside a provider without a store, and claims in the ranges of an etcd.
     Terraform,
+    /// The web page: time and size of each page, with a million claims and a hundred thousand records.
+    Web,
 }
 
 impl Bench {
@@ -66,6 +68,7 @@ impl Bench {
             Self::Operator => "operator",
             Self::Proxmox => "proxmox",
             Self::Terraform => "terraform",
+            Self::Web => "web",
         }
     }
 
@@ -81,6 +84,7 @@ impl Bench {
             Self::Operator => "bench --package netstead --bench operator --",
             Self::Proxmox => "bench --package netstead --bench proxmox --",
             Self::Terraform => "bench --package netstead-terraform --bench terraform --",
+            Self::Web => "bench --package netstead --bench web --",
         }
     }
 }
@@ -94,7 +98,7 @@ pub(crate) fn measure(options: &Options) -> Result<bool> {
         std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
     }
     match options.what {
-        Bench::Ledger | Bench::Proxmox => {}
+        Bench::Ledger | Bench::Proxmox | Bench::Web => {}
         Bench::Names | Bench::Providers => needs::provide(needs::BENCH, options.yes)?,
         Bench::Stores => needs::provide(needs::STORES, options.yes)?,
         Bench::Docker => needs::provide(needs::DOCKER, options.yes)?,
