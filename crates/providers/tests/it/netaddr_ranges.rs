@@ -156,7 +156,7 @@ async fn of_two_ranges_that_overlap_and_are_made_at_once_one_stays() {
         let there =
             [bench.ours.range(&one.prefix).await.unwrap(), bench.ours.range(&other.prefix).await.unwrap()];
         let there = there.iter().flatten().count();
-        assert_eq!((made.0.is_ok() as usize + made.1.is_ok() as usize, there), (1, 1), "{made:?}");
+        assert_eq!((usize::from(made.0.is_ok()) + usize::from(made.1.is_ok()), there), (1, 1), "{made:?}");
         let refused = [made.0, made.1].into_iter().find_map(Result::err).unwrap().to_string();
         assert!(refused.contains("` overlaps with `/round-"), "{refused}");
     }
