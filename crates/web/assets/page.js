@@ -226,7 +226,7 @@ function dress(part) {
   for (const button of part.querySelectorAll("[data-copy]")) button.hidden = !navigator.clipboard;
   for (const box of part.querySelectorAll("[data-all]")) box.hidden = false;
   for (const button of part.querySelectorAll("button[data-many]")) button.disabled = true;
-  for (const cell of part.querySelectorAll(".grid a[aria-label], [data-keys] a[aria-label]")) cell.title = cell.ariaLabel;
+  for (const cell of part.querySelectorAll(".grid a[aria-label], .tiles a[aria-label]")) cell.title = cell.ariaLabel;
 }
 
 dress(document);

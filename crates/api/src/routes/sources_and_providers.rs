@@ -1,19 +1,19 @@
 //! Sources, providers, workloads and zones, and the explanation of a name.
 
 use netstead_client::types::{NameOutput, Page, ProviderOutput, SourceOutput, WorkloadOutput, ZoneOutput};
-use netstead_engine::{ExplainLimits, RecordQuery, Scope};
+use netstead_engine::{ExplainLimits, RecordQuery, Scope, WorkloadView};
 use netstead_ledger::Freshness;
 use netstead_model::Ident;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{page_of, scoped, visible};
+use super::{cut, page_of, scoped, visible};
 use crate::{
     convert,
     http::{
         answer::Answer,
         path::NamePath,
-        query::{NoParams, Query, maybe},
+        query::{NoParams, Query, limit, maybe},
         session::{Read, Session},
     },
     openapi::Listing,
@@ -111,12 +111,18 @@ pub(crate) async fn workloads(
         let of_source = source.as_ref().is_none_or(|source| *source == view.workload.source);
         of_source && (!lacking || !view.problems.is_empty())
     });
-    let mut workloads: Vec<_> = wanted.map(convert::dns::workload).collect();
-    if let Some(text) = params.text.map(|text| text.trim().to_lowercase()) {
-        workloads.retain(|workload| has_text(workload, &text));
-    }
-    let place = |one: &WorkloadOutput| format!("{}/{}", one.source, one.id);
-    page_of(&session, workloads, place, params.after.as_ref(), params.limit.as_ref())
+    let place = |view: &&WorkloadView| format!("{}/{}", view.workload.source, view.workload.id);
+    let text = params.text.map(|text| text.trim().to_lowercase()).filter(|text| !text.is_empty());
+    let mut wanted: Vec<&WorkloadView> = wanted
+        .filter(|view| params.after.as_ref().is_none_or(|after| place(view) > *after))
+        .filter(|view| text.as_ref().is_none_or(|text| has_text(&convert::dns::workload(view), text)))
+        .collect();
+    wanted.sort_by_cached_key(place);
+    let next = cut(&mut wanted, limit(params.limit.as_ref())?, place);
+    // Of thousands only those that are shown are made into answers.
+    let items = wanted.into_iter().map(convert::dns::workload).collect();
+    let seq = session.app.ledger.health().seq;
+    Ok(Answer::ok(Page { items, next, seq }).at(seq))
 }
 
 fn has_text(workload: &WorkloadOutput, text: &str) -> bool {

@@ -48,8 +48,8 @@ struct HistoryPage {
 
 /// Lines of one page.
 const LINES: usize = 50;
-/// Lines that are looked through for those of one actor.
-const LOOKED_THROUGH: usize = 10;
+/// Calls, of 500 lines each, that are looked through for those of one actor.
+const LOOKED_THROUGH: usize = 5;
 
 /// Fields of the form.
 const FIELDS: [&str; 8] = ["address", "key", "pool", "name", "provider", "by", "since", "until"];

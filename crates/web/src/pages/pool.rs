@@ -32,6 +32,8 @@ use crate::{
 
 /// Rows of the table on one page.
 const ROWS: &str = "100";
+/// The same for the addresses of a grid, which are known at once.
+const BLOCK_ROWS: usize = 128;
 
 #[derive(Debug, Template)]
 #[template(path = "pool.html")]
@@ -157,6 +159,17 @@ async fn page(visit: &Visit, name: &str, asked: &Asked) -> Result<PoolPage, Trou
     let panel = panel(visit, &pool, picked, &known, &ranges, asked).await;
     let mut rows = rows(visit, &listed.items, &ranges, window);
     sort(&mut rows, &asked.sort);
+    let mut next = listed.next.filter(|_| window.block.is_none()).map(|next| more(&href, &asked.at, &next));
+    if let Some(block) = window.block {
+        let from = asked.after.parse::<usize>().unwrap_or(0);
+        let left = rows.len().saturating_sub(from);
+        rows = rows.into_iter().skip(from).take(BLOCK_ROWS).collect();
+        let sorted =
+            if asked.sort.is_empty() { String::new() } else { format!("&sort={}", encoded(&asked.sort)) };
+        let after = (from + BLOCK_ROWS).to_string();
+        let link = || format!("{}{sorted}#table", more(&href, &block.to_string(), &after));
+        next = (left > BLOCK_ROWS).then(link);
+    }
     let may_many = visit.may(&TokenRole::Claim) && rows.iter().any(|row| !row.line.is_empty());
     let waiting = waiting(visit, &pool).await;
     let step = |forward: bool| -> String {
@@ -166,7 +179,6 @@ async fn page(visit: &Visit, name: &str, asked: &Asked) -> Result<PoolPage, Trou
             |address: &Address| grid::around(&ranges).is_some_and(|around| around.contains(*address));
         next.filter(inside).map(|address| format!("{href}?at={address}#grid")).unwrap_or_default()
     };
-    let next = listed.next.filter(|_| window.block.is_none());
     Ok(PoolPage {
         shell: visit.shell(Section::Addresses, format!("Pool {name}")),
         extent: extent(&pool),
@@ -188,7 +200,7 @@ async fn page(visit: &Visit, name: &str, asked: &Asked) -> Result<PoolPage, Trou
         after: step(true),
         panel,
         rows,
-        next: next.map(|next| more(&href, &asked.at, &next)).unwrap_or_default(),
+        next: next.unwrap_or_default(),
         error: asked.error.clone(),
         may_change: visit.may(&TokenRole::Write) && pool.origin.as_str() != "file",
         may_many,

@@ -24,6 +24,9 @@ use crate::{
     visit::{Params, Visit},
 };
 
+/// Zones of a provider that are named.
+const ZONES: usize = 20;
+
 #[derive(Debug, Template)]
 #[template(path = "servers.html")]
 struct ServersPage {
@@ -76,6 +79,7 @@ struct Provider {
     text: String,
     last: Option<Last>,
     zones: Vec<String>,
+    more_zones: usize,
     owned: u64,
     generation: u64,
     pauses: Vec<Pause>,
@@ -199,7 +203,8 @@ impl Provider {
                 outcome: pass.outcome.clone(),
                 took_ms: pass.took_ms,
             }),
-            zones: provider.zones.clone(),
+            zones: provider.zones.iter().take(ZONES).cloned().collect(),
+            more_zones: provider.zones.len().saturating_sub(ZONES),
             owned: provider.owned,
             generation: provider.generation,
             pauses: provider.paused.iter().map(|pause| Pause::of(pause, visit)).collect(),

@@ -305,3 +305,23 @@ async fn lists_are_filtered_sorted_and_downloaded() {
     let page = visitor.page("/addresses").await;
     assert!(page.contains("10.16.64.0/18"), "{page}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_full_block_is_small_and_its_table_goes_on() {
+    let site = Site::start();
+    site.sandbox.does("pool create tight --network 10.20.0.0/16");
+    let lines: String =
+        (1..=300).map(|number| format!("tight,a-machine-with-a-long-name-{number}\n")).collect();
+    std::fs::write(site.sandbox.path().join("many.csv"), lines).unwrap();
+    site.sandbox.does("claim --file many.csv");
+    let visitor = Visitor::logged_in(&site, &site.sandbox.token()).await;
+    let page = visitor.page("/pools/tight").await;
+    assert!(page.len() < 200_000, "{} bytes", page.len());
+    assert!(page.contains(">10.20.0.100</a></td>") && !page.contains(">10.20.0.200</a></td>"), "{page}");
+    let more = page.split('"').find(|part| part.contains("after=128")).unwrap().replace("&#38;", "&");
+    let page = visitor.page(more.split('#').next().unwrap()).await;
+    assert!(page.contains(">10.20.0.200</a></td>") && !page.contains(">10.20.0.100</a></td>"), "{page}");
+    // It is of the block that was looked at.
+    let page = visitor.page("/pools/tight?at=10.20.1.0%2F24").await;
+    assert!(page.contains(">10.20.1.20</a></td>") && !page.contains("after=128"), "{page}");
+}
