@@ -1,6 +1,6 @@
 //! TLS certificates from files, read again when they change.
 
-use std::{path::Path, sync::Arc};
+use std::{fmt, path::Path, sync::Arc};
 
 use arc_swap::ArcSwap;
 use netstead_wire::files;
@@ -15,23 +15,28 @@ use super::{ServeError, TlsFiles};
 
 /// The certificate and key in use. Clones see the same ones.
 #[derive(Debug, Clone)]
-pub(super) struct ServerTls(Arc<ArcSwap<ServerConfig>>);
+pub(super) struct ServerTls {
+    config: Arc<ArcSwap<ServerConfig>>,
+    /// The files that it began with: files that change before the first look at them are noticed, too.
+    first: Arc<Texts>,
+}
 
 impl ServerTls {
     pub(super) async fn load(files: &TlsFiles) -> Result<Self, ServeError> {
         let texts = Texts::read(files).await?;
-        Ok(Self(Arc::new(ArcSwap::from_pointee(texts.config(files)?))))
+        let config = Arc::new(ArcSwap::from_pointee(texts.config(files)?));
+        Ok(Self { config, first: Arc::new(texts) })
     }
 
     /// For the next connection.
     pub(super) fn config(&self) -> Arc<ServerConfig> {
-        self.0.load_full()
+        self.config.load_full()
     }
 
     /// Reads the files again and again, for ever.
     pub(super) async fn reload(self, files: TlsFiles) {
         let interval = files.interval;
-        let mut reloader = Reloader::new(self, files).await;
+        let mut reloader = Reloader::new(self, files);
         loop {
             tokio::time::sleep(interval).await;
             reloader.reload_once().await;
@@ -44,7 +49,7 @@ struct Reloader {
     tls: ServerTls,
     files: TlsFiles,
     /// The last contents that were tried.
-    tried: Option<Texts>,
+    tried: Arc<Texts>,
 }
 
 /// Result of reading the files again.
@@ -58,19 +63,19 @@ enum Reloaded {
 }
 
 impl Reloader {
-    async fn new(tls: ServerTls, files: TlsFiles) -> Self {
-        let tried = Texts::read(&files).await.ok();
+    fn new(tls: ServerTls, files: TlsFiles) -> Self {
+        let tried = tls.first.clone();
         Self { tls, files, tried }
     }
 
     async fn reload_once(&mut self) -> Reloaded {
         let Ok(texts) = Texts::read(&self.files).await else { return Reloaded::Unreadable };
-        if self.tried.as_ref() == Some(&texts) {
+        if *self.tried == texts {
             return Reloaded::Unchanged;
         }
         let outcome = match texts.config(&self.files) {
             Ok(new) => {
-                self.tls.0.store(Arc::new(new));
+                self.tls.config.store(Arc::new(new));
                 info!(certificate = %self.files.certificate.display(), "Certificate loaded anew.");
                 Reloaded::Used
             }
@@ -79,7 +84,7 @@ impl Reloader {
                 Reloaded::Refused
             }
         };
-        self.tried = Some(texts);
+        self.tried = Arc::new(texts);
         outcome
     }
 }
@@ -89,6 +94,13 @@ impl Reloader {
 struct Texts {
     certificate: Vec<u8>,
     key: Vec<u8>,
+}
+
+/// The key is a secret.
+impl fmt::Debug for Texts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Texts").finish_non_exhaustive()
+    }
 }
 
 impl Texts {
@@ -135,13 +147,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_change_before_the_first_look_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = TlsFiles::new(dir.path().join("cert.pem"), dir.path().join("key.pem"));
+        write(&files);
+        let tls = ServerTls::load(&files).await.unwrap();
+        write(&files);
+        let mut reloader = Reloader::new(tls.clone(), files.clone());
+        assert_eq!(reloader.reload_once().await, Reloaded::Used);
+    }
+
+    #[tokio::test]
     async fn files_that_cannot_be_used_leave_the_old_certificate_in_use() {
         let dir = tempfile::tempdir().unwrap();
         let files = TlsFiles::new(dir.path().join("cert.pem"), dir.path().join("key.pem"));
         write(&files);
         let tls = ServerTls::load(&files).await.unwrap();
         let first = tls.config();
-        let mut reloader = Reloader::new(tls.clone(), files.clone()).await;
+        let mut reloader = Reloader::new(tls.clone(), files.clone());
         assert_eq!(reloader.reload_once().await, Reloaded::Unchanged);
 
         std::fs::write(&files.certificate, "nonsense").unwrap();
