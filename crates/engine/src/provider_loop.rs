@@ -37,8 +37,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{hold_back::Poison, report::AskedPause};
 pub use self::{held_by::HeldBy, loop_plan::ProviderPlan, report::PassReport};
+use self::{hold_back::Poison, report::AskedPause};
 pub(crate) use self::{
     loop_plan::{LoopPlan, LoopStep},
     pass::{Stopped, blocking},

@@ -189,12 +189,11 @@ pub(crate) fn plan(
                 plan.own += 1;
                 continue;
             }
-            match networks.holding(row) {
-                Some(part) => rows.entry(part).or_default().push(row),
-                None => {
-                    let why = format!("no {} that is imported holds it", system.network);
-                    plan.left_out.push(LeftOut::refused(shown(row), why));
-                }
+            if let Some(part) = networks.holding(row) {
+                rows.entry(part).or_default().push(row);
+            } else {
+                let why = format!("no {} that is imported holds it", system.network);
+                plan.left_out.push(LeftOut::refused(shown(row), why));
             }
         }
         networks.pools(&name, &rows, wanted, &mut plan);

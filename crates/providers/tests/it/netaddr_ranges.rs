@@ -211,7 +211,7 @@ async fn an_apply_that_takes_longer_than_its_lease_goes_on_claiming_and_leaves_n
     assert!(both.len() == 2 && both.contains(&first[0]), "{both:?}");
     // Marks of either lease are its own.
     assert!(!ours.was_cut_off(LAN, "first").await.unwrap());
-    let next = apply(&bench, "one", Duration::from_secs(60));
+    let next = apply(&bench, "one", Duration::from_mins(1));
     assert!(next.was_cut_off(LAN, "first").await.unwrap());
     // The first one has ended.
     let gone = wait_until(SOON, || (!leases(&bench).contains(&first[0])).then_some(()));

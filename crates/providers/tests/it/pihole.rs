@@ -104,7 +104,8 @@ async fn two_tables_of_one_server_share_a_session_and_the_last_one_gives_it_back
     server.change(|state| state.sessions = browsers.clone());
     let zone = zone();
     let (one, other) = tokio::join!(first.read(&zone), second.read(&zone));
-    (one.unwrap(), other.unwrap());
+    one.unwrap();
+    other.unwrap();
     assert_eq!((server.state().logins, server.state().sessions.len()), (1, 16));
     first.close().await;
     assert_eq!(server.state().sessions.len(), 16, "the other table uses it");

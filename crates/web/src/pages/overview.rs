@@ -276,7 +276,7 @@ mod tests {
 
     use super::*;
 
-    fn status(more: serde_json::Value) -> StatusOutput {
+    fn status(more: &serde_json::Value) -> StatusOutput {
         let mut status = json!({
             "version": "0.1.0", "state": "degraded", "store": "memory", "ledger": "00000001", "seq": 1, "epoch": 1,
             "paused": false, "started": "2026-01-01T00:00:00Z", "pools": [],
@@ -294,13 +294,13 @@ mod tests {
         });
         let failing = "Provider `ns1` fails: it does not answer. It is tried again; `netstead apply --provider ns1` tries now.";
         let parked = "A guard holds back 2 changes on `own`. `netstead plan own` shows them, `netstead apply 4f00aa` does them.";
-        let status = status(json!({"providers": [provider], "todo": [failing, parked]}));
+        let status = status(&json!({"providers": [provider], "todo": [failing, parked]}));
         assert_eq!(without_parked(&status), [failing]);
     }
 
     #[test]
     fn a_refused_configuration_is_no_damage() {
-        let said = |reasons: &[&str]| degraded(&status(json!({"degraded": reasons})));
+        let said = |reasons: &[&str]| degraded(&status(&json!({"degraded": reasons})));
         assert_eq!(said(&["configuration-refused"]), "The changed configuration is not in force.");
         assert_eq!(said(&["configuration-refused", "read-only"]), "The store takes no changes.");
         assert_eq!(said(&["read-only", "damaged"]), "A part of the store is damaged.");

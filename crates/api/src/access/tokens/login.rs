@@ -98,13 +98,12 @@ impl Tokens {
         if self.newest_of(ANONYMOUS, reads).is_none() {
             self.refresh().await;
         }
-        let token = match self.newest_of(ANONYMOUS, reads) {
-            Some(token) => token,
-            None => {
-                let description = Some("visitors of the web page without a login".to_owned());
-                let new = NewToken { description, ..NewToken::new(ANONYMOUS, Role::Read) };
-                Arc::new(self.create(new).await?.0)
-            }
+        let token = if let Some(token) = self.newest_of(ANONYMOUS, reads) {
+            token
+        } else {
+            let description = Some("visitors of the web page without a login".to_owned());
+            let new = NewToken { description, ..NewToken::new(ANONYMOUS, Role::Read) };
+            Arc::new(self.create(new).await?.0)
         };
         let missing = |_| AccessError::NoSuchSubject { subject: ANONYMOUS.to_owned() };
         let grant = self.current(token).map_err(missing)?;

@@ -96,13 +96,12 @@ impl Networks<'_> {
             gateways.map(|row| row.address).min()
         };
         let of = |number: &usize| rows.get(number).and_then(|rows| lowest(rows));
-        let near = match part.network {
-            None => part.parent.as_ref().and_then(of),
-            Some(_) => {
-                let is_range =
-                    |inner: &&usize| self.parts.get(**inner).is_some_and(|part| part.network.is_none());
-                part.inner.iter().filter(is_range).find_map(of)
-            }
+        let near = if part.network.is_none() {
+            part.parent.as_ref().and_then(of)
+        } else {
+            let is_range =
+                |inner: &&usize| self.parts.get(**inner).is_some_and(|part| part.network.is_none());
+            part.inner.iter().filter(is_range).find_map(of)
         };
         lowest(own).or(near).filter(|gateway| network.is_none_or(|network| network.contains(*gateway)))
     }

@@ -39,7 +39,7 @@ fn guests_that_were_not_read_in_time_are_an_error() {
     let fake = FakePve::start(PveVersion::Nine, &["pve1", "pve2"]);
     fake.add(PveGuest::container(101, "pve1", "web", "10.0.3.11/24"));
     fake.add(PveGuest::container(102, "pve2", "db", "10.0.3.12/24"));
-    fake.cluster().stalled.insert("pve2".into(), Duration::from_secs(60));
+    fake.cluster().stalled.insert("pve2".into(), Duration::from_mins(1));
     let sandbox = configured(&(source("pve", &fake, "") + &destination(&server)));
     let said = sandbox.netstead(["run", "--once", "-o", "json", "--timeout", "16s"]);
     let told: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}{}", said.out, said.err));
