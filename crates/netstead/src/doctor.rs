@@ -105,7 +105,7 @@ impl HostChecks {
                 FindingOutput::problem(
                     about,
                     text,
-                    "mend what it names; the file is read again when it changes, or on SIGHUP",
+                    "mend what it names; it is tried again every few seconds, and on SIGHUP",
                 )
             }
             Ok(_) => {

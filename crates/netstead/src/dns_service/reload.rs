@@ -9,6 +9,7 @@ use std::{
 };
 
 use netstead_ledger::Ledger;
+use netstead_model::{Clock as _, SystemClock};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::sleep,
@@ -30,6 +31,8 @@ use crate::{
 const OFTEN: Duration = Duration::from_secs(1);
 /// A file must stay the same for this long before it is believed: an editor may be in the middle of it.
 const SETTLE: Duration = Duration::from_millis(300);
+/// How often a refused configuration is tried again: the secret that it lacked may be there now.
+const TRY_AGAIN: Duration = Duration::from_secs(5);
 
 /// Why the configuration that was read last is not in force; none if it is. Shared with everything that shows it.
 #[derive(Debug, Clone, Default)]
@@ -57,13 +60,22 @@ pub(crate) struct Reload {
     /// The configuration in force.
     config: Config,
     refused: RefusedConfig,
+    /// When a configuration was last tried, by the monotonic clock.
+    tried: Duration,
 }
 
 impl Reload {
     pub(crate) fn new(named: Option<PathBuf>, settings: &LoadedConfig) -> anyhow::Result<Self> {
         let hangup = signal(SignalKind::hangup())?;
         let (seen, config) = (settings.found.clone(), settings.config.clone());
-        Ok(Self { hangup, named, seen, config, refused: RefusedConfig::default() })
+        Ok(Self {
+            hangup,
+            named,
+            seen,
+            config,
+            refused: RefusedConfig::default(),
+            tried: SystemClock.monotonic(),
+        })
     }
 
     /// The place where it says what it refused.
@@ -87,6 +99,12 @@ impl Reload {
             };
             let found = match self.read_settled().await {
                 Ok(found) if told || found != self.seen => found,
+                Ok(found) if self.refused.reason().is_some() => {
+                    if SystemClock.monotonic().saturating_sub(self.tried) < TRY_AGAIN {
+                        continue;
+                    }
+                    found
+                }
                 Ok(found) if self.finds_docker(&found) => {
                     info!("Docker is there now.");
                     found
@@ -142,8 +160,10 @@ impl Reload {
         let vanished =
             matches!((&self.seen, &found), (FoundConfig::File { .. }, FoundConfig::Nothing { .. }));
         self.seen = found.clone();
+        self.tried = SystemClock.monotonic();
         if vanished {
-            warn!("The configuration file is gone; what it said stays in force.");
+            self.refused.set(None);
+            warn!("The configuration file is gone; the configuration that was in force stays.");
             return;
         }
         let discovered = matches!(found, FoundConfig::Nothing { .. });
@@ -155,14 +175,16 @@ impl Reload {
             }
             Ok(settings) => settings,
             Err(problems) => {
-                for problem in &problems {
-                    error!(
-                        hint = problem.hint,
-                        "The configuration is wrong, and the old one stays: {problem}"
-                    );
+                let reason = problems.first().map(|problem| with_rest(&problem.to_string(), problems.len()));
+                if reason != self.refused.reason() {
+                    for problem in &problems {
+                        error!(
+                            hint = problem.hint,
+                            "The configuration is wrong, and the old one stays: {problem}"
+                        );
+                    }
                 }
-                self.refused
-                    .set(problems.first().map(|problem| with_rest(&problem.to_string(), problems.len())));
+                self.refused.set(reason);
                 return;
             }
         };
@@ -173,8 +195,12 @@ impl Reload {
                 self.refused.set(None);
             }
             Err(cause) => {
-                error!(error = format!("{cause:#}"), "The configuration cannot be used; the old one stays.");
-                self.refused.set(Some(format!("{cause:#}")));
+                let reason = Some(format!("{cause:#}"));
+                // It is tried again every few seconds; the log says each reason once.
+                if reason != self.refused.reason() {
+                    error!(error = reason, "The configuration cannot be used; the old one stays.");
+                }
+                self.refused.set(reason);
             }
         }
     }

@@ -99,8 +99,23 @@ fn a_file_that_cannot_be_used_is_told_wherever_people_look_until_it_is_mended() 
     let ready = sandbox.get("/readyz");
     assert!(ready.contains("degraded, leading: the changed configuration is not in force"), "{ready}");
 
-    write(&sandbox, "netstead.toml", &format!("{pool}# mended\n"));
+    // The file stays as it is; the secret comes.
+    write(&sandbox, "key", "secret\n");
     wait_for(&mut sandbox, "Configuration read again; it is in force.");
+    assert!(sandbox.does("get providers").contains("ns1"));
+    assert_eq!(sandbox.server().log().matches("The configuration cannot be used").count(), 1);
     assert_eq!(sandbox.get("/readyz").lines().last(), Some("ok, leading"));
-    assert_eq!(sandbox.netstead(["status", "--check"]).code, 0);
+
+    // A refusal ends with the file that was refused.
+    write(&sandbox, "netstead.toml", &format!("{pool}nonsense = 1\n"));
+    wait_for(&mut sandbox, "The configuration is wrong, and the old one stays");
+    std::fs::remove_file(sandbox.path().join("netstead.toml")).unwrap();
+    wait_for(&mut sandbox, "The configuration file is gone");
+    assert_eq!(sandbox.get("/readyz").lines().last(), Some("ok, leading"));
+
+    write(&sandbox, "netstead.toml", &format!("{pool}# mended\n"));
+    let begun = Stopwatch::start();
+    while sandbox.netstead(["status", "--check"]).code != 0 {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{}", sandbox.does("status"));
+    }
 }
