@@ -1,8 +1,12 @@
 //! Finds the server of a command that names none.
 
-use std::time::Duration;
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
-use netstead_client::{Client, Options};
+use anyhow::bail;
+use netstead_client::{Client, Options, canonical_url};
 
 use crate::{
     cli::{Global, URL},
@@ -17,22 +21,55 @@ const LIVES: Duration = Duration::from_secs(1);
 
 /// The first of these that there is: `--url`, the server of this environment, that of the configuration, the last one that
 /// was started here if it answers, and the default.
-pub(crate) async fn find(global: &Global) -> String {
+pub(crate) async fn find(global: &Global) -> anyhow::Result<String> {
     if let Some(url) = &global.url {
-        return url.clone();
+        return Ok(url.clone());
     }
-    let listens = variable("NETSTEAD_LISTEN").and_then(|listen| url_of("http", &listen));
-    if let Some(url) = listens.or_else(|| configured(global)) {
-        return url;
+    if let Some(url) = variable("NETSTEAD_LISTEN").and_then(|listen| url_of("http", &listen)) {
+        return Ok(url);
+    }
+    if let Some(url) = configured(global) {
+        // The file may lie in a directory of others: it does not decide where a token is sent.
+        let given = global.token.is_some() || global.token_file.is_some();
+        if given && !is_trusted(&url)? {
+            bail!(
+                "the configuration here names the server at {url}, and your token is sent only to a server that \
+                 you name: add `--url {url}`"
+            );
+        }
+        return Ok(url);
     }
     for dir in credentials_dirs(&variable) {
         if let Some(url) = Credentials::in_dir(dir).last()
             && answers(&url).await
         {
-            return url;
+            return Ok(url);
         }
     }
-    URL.to_owned()
+    Ok(URL.to_owned())
+}
+
+/// Whether the server is on this machine, or left its token for this user.
+fn is_trusted(url: &str) -> anyhow::Result<bool> {
+    let url = canonical_url(url)?;
+    if is_loopback(&url) {
+        return Ok(true);
+    }
+    for dir in credentials_dirs(&variable) {
+        if Credentials::in_dir(dir).token(&url)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a URL in its canonical form leads to this machine.
+pub(crate) fn is_loopback(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let place = rest.split('/').next().unwrap_or_default();
+    let address = place.parse::<SocketAddr>().map(|address| address.ip());
+    let address = address.or_else(|_| place.trim_matches(['[', ']']).parse::<IpAddr>());
+    address.is_ok_and(|address| address.is_loopback())
 }
 
 /// Where the configuration has the server listen. A file that `plan --config` tries out is not that of the server.
@@ -70,6 +107,16 @@ async fn answers(url: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_addresses_of_this_machine_are_loopback() {
+        for url in ["http://127.0.0.1:5301", "https://127.9.9.9", "http://[::1]:5301/below", "http://[::1]"] {
+            assert!(is_loopback(url), "{url}");
+        }
+        for url in ["http://127.0.0.1.example.com:5301", "http://10.0.0.1:5301", "https://ns.example.com"] {
+            assert!(!is_loopback(url), "{url}");
+        }
+    }
 
     #[test]
     fn a_server_is_asked_where_it_listens() {

@@ -28,7 +28,7 @@ impl Session {
             let client = Client::new(own.url(), Some(own.token()), options(global))?;
             return Ok(Self { client, own: Some(own) });
         }
-        let url = server_url::find(global).await;
+        let url = server_url::find(global).await?;
         let url = url.as_str();
         let several = url.contains(',');
         if global.token.is_none() && global.token_file.is_none() && !several {
@@ -54,16 +54,7 @@ impl Session {
 /// A server on this machine may have been started a moment ago: it leaves its token before it answers, so the token is
 /// looked for once it does.
 async fn await_start(global: &Global, url: &str) -> anyhow::Result<()> {
-    let parsed = canonical_url(url)?;
-    let here = [
-        "http://127.",
-        "http://localhost",
-        "http://[::1]",
-        "https://127.",
-        "https://localhost",
-        "https://[::1]",
-    ];
-    if here.iter().any(|start| parsed.as_str().starts_with(start)) {
+    if server_url::is_loopback(&canonical_url(url)?) {
         let options = Options { retries: 5, backoff: Duration::from_millis(50), ..options(global) };
         // That it answers is enough. That it does not is said by the command itself.
         let _ = Client::new(url, None, options)?.alive().await;

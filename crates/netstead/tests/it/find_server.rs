@@ -28,6 +28,17 @@ fn the_server_started_last_is_found_and_the_one_of_the_configuration_goes_before
 }
 
 #[test]
+fn a_file_in_a_foreign_directory_does_not_decide_where_a_token_is_sent() {
+    let sandbox = Sandbox::empty();
+    std::fs::write(sandbox.path().join("netstead.toml"), "[api]\nlisten = \"192.0.2.1:5301\"\n").unwrap();
+    let mut command = sandbox.command();
+    command.env_remove("NETSTEAD_URL").env("NETSTEAD_TOKEN", "secret").args(["get", "pools"]);
+    let said = CommandOutput::from(command.output().unwrap());
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("add `--url http://192.0.2.1:5301`"), "{}", said.err);
+}
+
+#[test]
 fn a_url_without_a_scheme_and_one_with_the_wrong_scheme_are_told_with_the_right_one() {
     let sandbox = Sandbox::with_server();
     let place = sandbox.url().trim_start_matches("http://").to_owned();
