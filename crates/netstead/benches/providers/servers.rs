@@ -43,8 +43,8 @@ pub struct Server {
 pub enum Place {
     /// Calls of HTTP.
     Http { url: String, log: Box<dyn Fn() -> Vec<HttpRequest>>, lists: fn(&HttpRequest) -> bool },
-    /// A file that is replaced.
-    File(PathBuf),
+    /// A directory with files that are replaced, and the program that runs after that.
+    File { dir: PathBuf, reload: Option<&'static str> },
 }
 
 pub const KINDS: &[Kind] = &[
@@ -63,6 +63,7 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "webhook-dnsweaver", start: start_dnsweaver },
     Kind { name: "external-dns", start: start_external_dns },
     Kind { name: "dnsmasq", start: start_dnsmasq },
+    Kind { name: "pihole-files", start: start_pihole_files },
 ];
 
 fn build(config: &impl Configured<dyn DnsProvider>, context: &BuildContext) -> Arc<dyn DnsProvider> {
@@ -185,5 +186,18 @@ fn start_dnsmasq(context: &BuildContext, _: Recorded) -> Option<Server> {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().to_owned();
     let config = dnsmasq::Config { hostsdir: Some(path.clone()), ..dnsmasq::Config::new() };
-    Some(Server { provider: build(&config, context), place: Place::File(path), _keep: Box::new(dir) })
+    Some(Server {
+        provider: build(&config, context),
+        place: Place::File { dir: path, reload: None },
+        _keep: Box::new(dir),
+    })
+}
+
+/// Its reload is a program that ends at once, on both sides: what Pi-hole does then is not measured.
+fn start_pihole_files(context: &BuildContext, _: Recorded) -> Option<Server> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().to_owned();
+    let config = pihole::Config::of_files(path.join("custom.list"), None, vec!["true".into()]);
+    let place = Place::File { dir: path, reload: Some("true") };
+    Some(Server { provider: build(&config, context), place, _keep: Box::new(dir) })
 }

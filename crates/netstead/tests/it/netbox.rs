@@ -1,5 +1,6 @@
 //! NetBox itself from the configuration file: objects of guests, and claims out of its prefixes.
 
+mod cascade;
 mod interrupted;
 
 use std::sync::Arc;

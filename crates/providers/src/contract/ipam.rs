@@ -130,8 +130,9 @@ impl IpamSubjectUnderTest {
         reply.outcomes
     }
 
-    /// Makes the objects of a machine, kind by kind.
+    /// Makes the objects of a machine, kind by kind, after a look: what the server is decides about the objects.
     async fn make(&self, machine: &IpamSubject) -> Vec<ObjectDraft> {
+        self.read().await;
         let drafts = self.drafts(machine);
         for draft in &drafts {
             let outcomes = self.write(vec![create(draft)]).await;

@@ -335,6 +335,76 @@ async fn a_change_of_people_that_came_first_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_a_claim_holds_is_filled_in_and_only_emptied_again() {
+    let Some(netbox) = NetBox::shared() else { return };
+    let _turn = alone().await;
+    let provider = open(&config(netbox, "claims"));
+    // The first object makes the custom field.
+    settle(&provider, &[machine("first", &[])]).await;
+    netbox.make("/api/ipam/prefixes/", &json!({ "prefix": "10.11.0.0/24" }));
+    let claim = |address: &str, key: &str| {
+        let custom = json!({ "netstead_key": format!("[netstead-claim {key}]") });
+        let body =
+            json!({ "address": address, "description": "claim `web` of `alice`", "custom_fields": custom });
+        netbox.make("/api/ipam/ip-addresses/", &body)
+    };
+    let claimed = claim("10.11.0.7/24", "blue/lan/web");
+    let foreign = claim("10.11.0.8/24", "green/lan/db");
+    let web = machine("claimed", &["10.11.0.7"]);
+    let outcomes = settle(&provider, std::slice::from_ref(&web)).await;
+    assert!(outcomes.iter().all(|one| *one == UnitOutcome::Applied), "{outcomes:?}");
+    let object = find(&provider, "address:pve:10.11.0.7@claimed").await;
+    assert_eq!(object.id, claimed.to_string(), "the object of the claim, and no other one");
+    let drafts = provider.objects(&web);
+    let draft = drafts.iter().find(|draft| draft.key.kind.as_str() == "address").unwrap();
+    for (name, value) in &draft.fields {
+        assert_eq!(object.fields.get(name), Some(value), "{name}");
+    }
+    let now = || netbox.call("GET", &format!("/api/ipam/ip-addresses/{claimed}/"), None);
+    let mark = now()["custom_fields"]["netstead_key"].as_str().unwrap().to_owned();
+    assert!(mark.starts_with("[netstead blue ") && mark.ends_with("[netstead-claim blue/lan/web]"), "{mark}");
+    assert_eq!(settle(&provider, std::slice::from_ref(&web)).await, [], "a second run writes nothing");
+    let machine_of = |name: &str| {
+        netbox.list(&format!("/api/virtualization/virtual-machines/?name={name}")).into_iter().next().unwrap()
+    };
+    assert_eq!(machine_of("claimed")["primary_ip4"]["id"], claimed);
+
+    // Its guest is removed: all objects are, but the address stays, empty, with the key of its claim.
+    for key in [
+        "address:pve:10.11.0.7@claimed",
+        "mac:pve:eth0@claimed",
+        "interface:pve:eth0@claimed",
+        "machine:pve:@claimed",
+    ] {
+        let mut object = find(&provider, key).await;
+        // The description is the claim's.
+        object.fields.remove("description");
+        let outcomes = provider.write(&request(vec![delete(&object)])).await.unwrap().outcomes;
+        assert_eq!(outcomes, [UnitOutcome::Applied], "{key}");
+    }
+    assert!(netbox.list("/api/virtualization/virtual-machines/?name=claimed").is_empty());
+    let left = now();
+    assert_eq!(
+        json!([
+            left["address"],
+            left["dns_name"],
+            left["assigned_object_id"],
+            left["description"],
+            left["custom_fields"]["netstead_key"]
+        ]),
+        json!(["10.11.0.7/24", "", null, "claim `web` of `alice`", "[netstead-claim blue/lan/web]"])
+    );
+    let all = provider.read().await.unwrap();
+    assert!(all.iter().all(|one| one.id != claimed.to_string() || one.kind.as_str() != "address"));
+    // An address that another Netstead claimed is left alone.
+    let before = netbox.call("GET", &format!("/api/ipam/ip-addresses/{foreign}/"), None);
+    let outcomes = settle(&provider, &[machine("other", &["10.11.0.8"])]).await;
+    let rejected = outcomes.iter().find(|one| **one != UnitOutcome::Applied).unwrap().clone();
+    assert_eq!(rejection(&[rejected]), "10.11.0.8 is claimed as `green/lan/db`");
+    assert_eq!(netbox.call("GET", &format!("/api/ipam/ip-addresses/{foreign}/"), None), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_vrf_that_is_yet_to_be_made_has_nothing_of_the_global_table() {
     let Some(netbox) = NetBox::shared() else { return };
     let _turn = alone().await;

@@ -1,11 +1,12 @@
 //! Writes objects: read right before they are changed, and changed together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use netstead_model::{
     Fields, ObjectChange, ObjectKind, ObjectMark, ObjectWrite, ProviderError, UnitOutcome, WriteReply,
 };
 use netstead_wire::http::Method;
+use serde_json::Value;
 
 use super::{
     NetBox,
@@ -144,6 +145,8 @@ impl NetBox {
         let ids: Vec<u64> = rows.keys().copied().collect();
         let hanging = self.dependents(kind, &ids).await?;
         let (mut members, mut emptied) = (Vec::new(), Vec::new());
+        // The machines of addresses that leave them, by the address.
+        let mut unassigned = BTreeMap::new();
         for number in numbers {
             let Some(unit) = request.units.get(*number) else { continue };
             let ObjectChange::Delete { id, before } = &unit.change else { continue };
@@ -158,6 +161,9 @@ impl NetBox {
                 outcomes.set(*number, UnitOutcome::Changed);
             } else if marks.claim.is_some() {
                 let body = self.without_ours(&mark, before, &row);
+                if body.contains_key("assigned_object_id") {
+                    unassigned.extend(machine_of(&row).map(|machine| (id, machine)));
+                }
                 emptied.push(Member { number: *number, id: Some(id), body, etag });
             } else if let Some(what) = hanging.get(&id) {
                 outcomes
@@ -167,8 +173,46 @@ impl NetBox {
                 members.push(Member { number: *number, id: Some(id), body: Row::new(), etag });
             }
         }
+        self.unset_primaries(request, &unassigned).await?;
         self.change_members(request, Method::PATCH, path_of(kind), emptied, outcomes).await?;
         self.change_members(request, Method::DELETE, path_of(kind), members, outcomes).await
+    }
+
+    /// Takes addresses from the machines that have them as primary ones. NetBox lets no primary address leave its machine, but
+    /// does so itself when an address is deleted.
+    async fn unset_primaries(
+        &self,
+        request: &ObjectWrite,
+        addresses: &BTreeMap<u64, u64>,
+    ) -> Result<(), ApiError> {
+        if addresses.is_empty() {
+            return Ok(());
+        }
+        let path = path_of(&ObjectKind::MACHINE);
+        let machines: BTreeSet<u64> = addresses.values().copied().collect();
+        let machines: Vec<String> = machines.iter().map(u64::to_string).collect();
+        let columns = ("fields", columns_of(&ObjectKind::MACHINE));
+        let rows = self.api.list_by(path, &[columns], "id", &machines).await?;
+        let mut bodies = Vec::new();
+        for row in &rows {
+            let is_left =
+                |name: &&str| id_of(row, name).is_some_and(|address| addresses.contains_key(&address));
+            let left: Vec<&str> = ["primary_ip4", "primary_ip6"].into_iter().filter(is_left).collect();
+            if let Some(id) = id_of(row, "id").filter(|_| !left.is_empty()) {
+                let mut body: Row = left.iter().map(|name| ((*name).to_owned(), Value::Null)).collect();
+                body.insert("id".to_owned(), id.into());
+                bodies.push(body);
+            }
+        }
+        if bodies.is_empty() {
+            return Ok(());
+        }
+        request.guard.permit().await?;
+        match self.api.change_all(Method::PATCH, path, &bodies).await {
+            // The addresses are refused too then, each with its reason.
+            Err(ApiError::Refused { .. }) => Ok(()),
+            done => done,
+        }
     }
 
     /// Takes our mark and our fields from an address that a pool backend holds. The address itself is the backend's.
@@ -256,6 +300,11 @@ type Hanging = (&'static str, &'static str, &'static str, fn(&Row) -> Option<u64
 fn on_machine(row: &Row) -> Option<u64> {
     let is_machine = text_of(row, "parent_object_type") == "virtualization.virtualmachine";
     id_of(row, "parent_object_id").filter(|_| is_machine).or_else(|| id_of(row, "virtual_machine"))
+}
+
+/// The machine of the interface that an address is on.
+fn machine_of(row: &Row) -> Option<u64> {
+    row.get("assigned_object").and_then(Value::as_object).and_then(|on| id_of(on, "virtual_machine"))
 }
 
 /// The interface of a machine that an address or a MAC is on.
