@@ -45,16 +45,21 @@ pub struct Browser {
 
 impl Browser {
     /// Starts one with a window of this size, unless the machine has none; then the test is skipped.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start.
+    #[expect(clippy::expect_used, reason = "this is how a test fails")]
     pub fn start(width: u32, height: u32) -> Option<Self> {
         if !has_commands(&["chromium", "chromedriver"]) {
             return None;
         }
-        let port = free_port().ok()?;
+        let port = free_port().expect("a free port");
         let mut driver =
             Process::start("chromedriver", Command::new("chromedriver").arg(format!("--port={port}")))
-                .ok()?;
-        driver.wait_for_port((Ipv4Addr::LOCALHOST, port).into(), PATIENCE).ok()?;
-        let profile = tempfile::tempdir().ok()?;
+                .expect("chromedriver starts");
+        driver.wait_for_port((Ipv4Addr::LOCALHOST, port).into(), PATIENCE).expect("chromedriver listens");
+        let profile = tempfile::tempdir().expect("a directory");
         let mut browser = Self { driver, port, session: String::new(), profile };
         let arguments = [
             "--headless".to_owned(),

@@ -46,13 +46,14 @@ impl Worker<DnsPass> {
         self.guard.generation = self.guard.generation.max(newest);
         self.guard_dirty = true;
         let provider = self.name();
-        tracing::warn!(%provider, %zone, epoch, generation = newest, "The server is ahead of the store; going on above it.");
+        // Expected after a restore or `recover`, and mended by the next pass: no alarm.
+        tracing::info!(%provider, %zone, epoch, generation = newest, "The store was behind the server's fence; the next write continues above it.");
         let text = format!(
-            "{zone} on {provider} has seen epoch {epoch}, generation {newest}, and the store is behind that, \
-             as after a restore: it goes on above"
+            "the store was behind {zone} on {provider} (epoch {epoch}, generation {newest}), \
+             as after a restore: the numbers continue above that"
         );
         self.shared
-            .record_event(EngineEvent::new(EngineEventKind::Late, text).on(self.name()).in_zone(zone))
+            .record_event(EngineEvent::new(EngineEventKind::Recovered, text).on(self.name()).in_zone(zone))
             .await;
         true
     }

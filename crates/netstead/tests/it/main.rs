@@ -37,6 +37,7 @@ mod flags;
 mod formats;
 mod forwarding;
 mod full_disk;
+mod guide_reader;
 mod held_back;
 #[cfg(feature = "docker")]
 mod image;
@@ -72,8 +73,10 @@ mod restore;
 mod sandbox;
 mod scenarios;
 mod shared_store;
+mod single_things;
 mod start_and_stop;
 mod systemd_unit;
+mod take_over_guide;
 mod tls;
 mod tokens;
 mod traefik;

@@ -11,6 +11,7 @@ mod ownership_marks;
 #[cfg(feature = "docker")]
 mod real_peers;
 mod record_lifecycle;
+mod recovery_alarm;
 mod screens;
 mod server_failures;
 mod shared_servers;
