@@ -96,7 +96,7 @@ impl CertificateProblem {
             Self::Expired => {
                 "give the server a new one; if it is not that old, set the clock of this machine"
             }
-            Self::NotYet => "set the clock of this machine, or that of whoever made it",
+            Self::NotYet => "set the clock of this machine, or of the one that made the token",
             Self::WrongName => {
                 "use a name it is for in `--url`, or make one for this name (`subjectAltName`)"
             }

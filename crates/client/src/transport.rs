@@ -90,7 +90,12 @@ impl Call {
     /// Adds the fields of `query`, a flat struct, to the URL.
     pub(crate) fn query(mut self, query: &impl Serialize) -> Result<Self, ClientError> {
         let fields = serde_json::to_value(query).map_err(|error| ClientError::unusable(error.to_string()))?;
-        for (name, value) in fields.as_object().into_iter().flatten() {
+        let fields = match fields {
+            serde_json::Value::Object(fields) => fields,
+            serde_json::Value::Null => return Ok(self),
+            other => return Err(ClientError::unusable(format!("a query has fields with names: {other}"))),
+        };
+        for (name, value) in &fields {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             self.url.query_pairs_mut().append_pair(name, &value);
         }

@@ -18,7 +18,7 @@ impl Client {
 
     /// The same, with every parked change and every note in its text.
     pub async fn full_plan(&self, provider: &str) -> Result<PlanOutput, ClientError> {
-        self.get(&["plans", provider], &[("all", "true")]).await
+        self.get(&["plans", provider], &serde_json::json!({ "all": true })).await
     }
 
     /// Everything the provider's plan is made of now: a case for the tests of planning.

@@ -39,7 +39,7 @@ fn one_thing_is_shown_by_its_name() {
         assert!(wanted.iter().all(|part| said.contains(part)), "{line}:\n{said}");
     }
     let said = sandbox.fails("get pool lam");
-    assert!(said.err.contains("`lam`") && said.err.contains("lan"), "{}", said.err);
+    assert!(said.err.contains("`lam`") && said.err.contains("`netstead get pools`"), "{}", said.err);
     let said = sandbox.fails("describe things lan");
     assert!(said.err.contains("pool, claim, provider, source, workload"), "{}", said.err);
 }
