@@ -1,6 +1,7 @@
 //! Containers of a real Docker, and the names they get.
 
 mod dialects;
+mod guide;
 mod lan_addresses;
 mod many_containers;
 mod pools;
