@@ -45,15 +45,32 @@ pub fn toml_lines(keys: &[KeyInfo]) -> String {
 
 fn wrapped(text: &mut String, words: &str) {
     let mut line = String::from("#");
-    for word in words.split(' ') {
+    for word in unbroken(words) {
         if line.chars().count() + 1 + word.chars().count() > 100 {
             let _ = writeln!(text, "{line}");
             line = String::from("#");
         }
         line.push(' ');
-        line.push_str(word);
+        line.push_str(&word);
     }
     let _ = writeln!(text, "{line}");
+}
+
+/// The words of a text; what is between two backticks is one word.
+fn unbroken(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut is_code = false;
+    for word in text.split(' ') {
+        match words.last_mut().filter(|_| is_code) {
+            Some(last) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            None => words.push(word.to_owned()),
+        }
+        is_code ^= word.matches('`').count() % 2 == 1;
+    }
+    words
 }
 
 /// As TOML has it.
