@@ -128,7 +128,7 @@ problem_sets! {
     /// Of requests that change something.
     Changing: [
         404 "There is no such thing",
-        409 "It stands against something that is there: `type` says what, `facts` by whom",
+        409 "It conflicts with something that is there: `type` says what, `facts` by whom",
         410 "The named claim is gone",
         413 "The body is too large",
         415 "The body is not JSON",
@@ -137,19 +137,19 @@ problem_sets! {
     /// Of requests that end something.
     Ending: [
         404 "There is no such thing",
-        409 "It stands against something that is there: `type` says what, `facts` by whom"
+        409 "It conflicts with something that is there: `type` says what, `facts` by whom"
     ];
     /// Of requests that end a pool.
     EndingPools: [
         404 "There is no such pool",
-        409 "It stands against something that is there: `type` says what, `facts` by whom",
+        409 "It conflicts with something that is there: `type` says what, `facts` by whom",
         412 "The pool changed meanwhile",
         422 "It can be read, but never done; `field` says where"
     ];
     /// Of requests that change a pool.
     ChangingPools: [
         404 "There is no such pool",
-        409 "It stands against something that is there: `type` says what, `facts` by whom",
+        409 "It conflicts with something that is there: `type` says what, `facts` by whom",
         412 "The pool changed meanwhile",
         413 "The body is too large",
         415 "The body is not JSON",

@@ -71,7 +71,8 @@ impl Failure {
 
     /// The caller's time is over, and what was begun goes on to its end.
     pub(crate) fn still_running() -> Self {
-        let told = "it takes longer than the request may; it goes on, and `GET /providers` says how it ended";
+        let told =
+            "it takes longer than the request may; it continues, and `GET /providers` says how it ended";
         Self::new(StatusCode::GATEWAY_TIMEOUT, "still-running", told)
     }
 

@@ -296,7 +296,7 @@ impl Engine {
     pub async fn resume(&self, scope: Scope, by: &str) -> Result<(), EngineError> {
         self.check_scope(&scope)?;
         if self.shared.pauses.resume(&scope, self.shared.now()).await? {
-            let event = EngineEvent::new(EngineEventKind::Resumed, format!("{scope} goes on")).by(by);
+            let event = EngineEvent::new(EngineEventKind::Resumed, format!("{scope}: resumed")).by(by);
             self.shared.record_event(with_scope(event, &scope)).await;
         }
         self.shared.providers().values().for_each(ProviderHandle::wake);

@@ -72,7 +72,7 @@ pub(crate) async fn explain(
         }
     }
     if said.is_empty() {
-        said.push(format!("No source asks for {name}, and nothing of ours stands there."));
+        said.push(format!("No source asks for {name}, and we have no record there."));
     }
     said
 }

@@ -103,7 +103,7 @@ impl Manual {
         let _turn = self.0.write_lock.lock().await;
         let alias = |other: RecordType| (other == RecordType::Cname) != (kind == RecordType::Cname);
         if self.lock().all.keys().any(|(other, other_kind)| *other == name && alias(*other_kind)) {
-            return invalid("type", "a CNAME cannot stand beside other types; delete those first");
+            return invalid("type", "a CNAME cannot be beside other types; delete those first");
         }
         let at = self.0.clock.wall();
         let record = ManualRecord { name, kind, values, ttl, by: by.to_owned(), at };

@@ -77,7 +77,7 @@ pub enum BackupError {
     })]
     Damaged { damage: Vec<Damage>, left_out: bool },
     #[error(
-        "the store does not hold what was restored into it, and nobody can use it so; restore into another one"
+        "the store does not hold what was restored into it, so it cannot be used; restore into another one"
     )]
     Differs,
     #[error("everything is restored as it was, and that was not sound: `{key}`: {problem}")]

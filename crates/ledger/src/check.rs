@@ -263,7 +263,7 @@ impl Check {
         let head = self.report.head.as_ref().map(|(head, _)| head.clone());
         self.check_epoch(head.as_ref());
         if let Some(head) = head.filter(|head| self.last_event > head.seq) {
-            let text = format!("it stands at {}, and there is an event {}", head.seq, self.last_event);
+            let text = format!("it is at {}, and there is an event {}", head.seq, self.last_event);
             self.problem(HEAD_KEY, text, Some(Repair::Head { seq: self.last_event }));
         }
         self.check_pools();
@@ -288,7 +288,7 @@ impl Check {
                 ("it is no number".to_owned(), Condition::Version(EPOCH_KEY.to_vec(), version))
             }
             Some((version, Some(epoch))) if epoch < head.epoch => {
-                (format!("it stands at {epoch}"), Condition::Version(EPOCH_KEY.to_vec(), version))
+                (format!("it is at {epoch}"), Condition::Version(EPOCH_KEY.to_vec(), version))
             }
             Some(_) => return,
         };

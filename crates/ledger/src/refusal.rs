@@ -59,7 +59,7 @@ pub enum Refusal {
     CarriesPool { address: String, pool: Ident },
     #[error("pool `{pool}` is being deleted; delete it again if that came to a halt")]
     PoolClosing { pool: Ident },
-    #[error("pool `{pool}` stands in the configuration file; change it there")]
+    #[error("pool `{pool}` is in the configuration file; change it there")]
     ReadOnly { pool: Ident },
     #[error("pool `{pool}` changed meanwhile: it has version {is} and not {asked}; look at it again")]
     VersionMismatch { pool: Ident, is: u64, asked: u64 },

@@ -125,7 +125,7 @@ pub(crate) const STORES: &[Need] = &[need("etcd", "is measured bare and below a 
 
 /// Programs that `bench docker` starts its containers with.
 pub(crate) const DOCKER: &[Need] = &[
-    need("dockerd", "starts containers and tells of it"),
+    need("dockerd", "starts containers and reports them"),
     need("docker", "asks for containers"),
     need("containerd", "Docker runs containers with it"),
     need("runc", "Docker runs containers with it"),

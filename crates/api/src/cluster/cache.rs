@@ -104,7 +104,7 @@ async fn format(snapshot: &dyn Snapshot) -> Result<Option<netstead_store::Entry>
 }
 
 fn readable<T>(decoded: Result<T, ClusterError>) -> Option<T> {
-    decoded.inspect_err(|error| error!(%error, "What a node tells of itself cannot be read.")).ok()
+    decoded.inspect_err(|error| error!(%error, "What a node reports about itself cannot be read.")).ok()
 }
 
 fn id_of(key: &[u8]) -> Option<&str> {

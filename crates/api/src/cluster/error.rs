@@ -21,7 +21,7 @@ pub enum ClusterError {
     Ambiguous { name: String },
     #[error("`{id}` leads, or is the node that was asked: stop it first, and ask another one")]
     InUse { id: String },
-    #[error("what stands under `{key}` cannot be understood: {reason}")]
+    #[error("the value of `{key}` cannot be understood: {reason}")]
     Damaged { key: String, reason: String },
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -49,7 +49,7 @@ fn wanted(input: &ClaimInput) -> Result<(Want, Option<u8>), Failure> {
         (Some(_), Some(_)) => {
             return Err(Failure::impossible(
                 "prefer",
-                "it cannot stand beside `address`: one of them decides",
+                "it cannot be combined with `address`: one of them decides",
             ));
         }
         (Some(address), None) => ("address", address),

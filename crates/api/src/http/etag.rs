@@ -27,7 +27,9 @@ pub(crate) fn condition(headers: &HeaderMap, ledger: u32, pool: &Ident) -> Resul
     let unless = single(headers, &header::IF_NONE_MATCH)?;
     match (matching, unless) {
         (None, None) => Ok(Condition::Always),
-        (Some(_), Some(_)) => Err(Failure::unreadable("If-Match", "it cannot stand beside `If-None-Match`")),
+        (Some(_), Some(_)) => {
+            Err(Failure::unreadable("If-Match", "it cannot be combined with `If-None-Match`"))
+        }
         (None, Some("*")) => Ok(Condition::IsNew),
         (None, Some(_)) => {
             Err(Failure::unreadable("If-None-Match", "only `*` is taken here: make it if it is new"))

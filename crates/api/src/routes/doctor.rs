@@ -113,10 +113,8 @@ fn reachable(cluster: &Cluster) -> Option<FindingOutput> {
     let here = |url: &str| ["//127.", "//localhost", "//[::1]"].iter().any(|host| url.contains(host));
     let (me, members) = (cluster.me(), cluster.members());
     let other = members.iter().find(|one| one.id != me.id && !here(&one.url) && here(&me.url))?;
-    let text = format!(
-        "this node tells the others to find it at {}, where {} finds only itself",
-        me.url, other.name
-    );
+    let text =
+        format!("this node asks the others to find it at {}, where {} finds only itself", me.url, other.name);
     let hint = "listen on an address of this machine, or set `[api] advertise`";
     Some(FindingOutput::problem("cluster", text, hint))
 }
@@ -161,7 +159,7 @@ fn server_findings(session: &RequestContext, troubled: bool) -> Vec<FindingOutpu
         Health::Ready => FindingOutput::ok("store", format!("{} takes changes", app.store)),
         Health::Failed { reason } => {
             let hint = if troubled {
-                "what the store says of itself, below, is why; it goes on by itself once that is mended"
+                "the store's own finding below is the reason; it continues by itself once that is mended"
             } else {
                 "look at the disk and the log; `netstead store check` compares what is stored with what may be"
             };

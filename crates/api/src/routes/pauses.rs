@@ -60,7 +60,7 @@ pub(crate) async fn pause(
 /// Ends a pause. Without a provider all of them end, and a restored ledger hands out addresses again; that needs the
 /// role `admin` and no scopes. A token with scopes may resume zones in which it covers every name. Resuming twice is fine.
 #[utoipa::path(post, path = "/resume", tag = "names", operation_id = "resume", request_body = ResumeInput,
-    responses((status = 200, description = "It goes on", body = Empty), Changing))]
+    responses((status = 200, description = "It is resumed", body = Empty), Changing))]
 pub(crate) async fn resume(
     session: Session<Read>,
     Query(NoParams {}): Query<NoParams>,

@@ -80,7 +80,7 @@ impl Reloader {
                 Reloaded::Used
             }
             Err(error) => {
-                warn!(%error, "The changed certificate is not used; the old one goes on.");
+                warn!(%error, "The changed certificate is not used; the old one stays in use.");
                 Reloaded::Refused
             }
         };

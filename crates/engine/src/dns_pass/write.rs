@@ -109,7 +109,7 @@ impl Worker<DnsPass> {
                 (EngineEventKind::Late, format!("{error}: something newer was written before"))
             }
             ProviderError::Unknown { .. } => {
-                let text = format!("nobody knows whether {zone} has generation {generation}: {error}");
+                let text = format!("it is not known whether {zone} has generation {generation}: {error}");
                 (EngineEventKind::Doubtful, text)
             }
             _ => return,

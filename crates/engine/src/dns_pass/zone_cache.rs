@@ -331,7 +331,7 @@ impl Worker<DnsPass> {
             if let Err(error) = self.fenced_store.put(vec![Write::Delete(key)]).await {
                 tracing::warn!(%error, %zone, "A doubt could not be taken back; the zone is read once more.");
             }
-            let text = format!("{zone} was read anew: somebody who no longer led wrote to it late");
+            let text = format!("{zone} was read again: a former leader wrote to it late");
             self.shared
                 .record_event(EngineEvent::new(EngineEventKind::Late, text).on(self.name()).in_zone(zone))
                 .await;

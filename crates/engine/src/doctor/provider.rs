@@ -85,7 +85,7 @@ fn unreadable_server(about: &str, handle: &ProviderHandle, error: &ProviderError
     if let (true, ProviderError::Unreachable { reason, .. }) = (handle.setup.is_builtin(), error) {
         // It is here and answers; what is away is the store in which its zones are.
         let text = format!("its zones cannot be read or changed: {reason}");
-        let hint = "it goes on to answer what it knows; see what is said of the store".to_owned();
+        let hint = "it keeps answering what it knows; see what is said of the store".to_owned();
         return Finding::problem(about, text, hint);
     }
     let hint = match error {

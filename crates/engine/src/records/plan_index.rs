@@ -185,8 +185,8 @@ fn apply_plan_states(plan: &Plan, places: &PlanPositions, found: &mut RecordStat
     }
     for drift in places.drift.iter().filter_map(|place| plan.drift.get(*place)) {
         let (state, why) = match drift.kind {
-            DriftKind::Missing => (RecordState::Drift, "somebody removed it"),
-            DriftKind::Foreign => (RecordState::Foreign, "somebody else's"),
+            DriftKind::Missing => (RecordState::Drift, "removed on the server"),
+            DriftKind::Foreign => (RecordState::Foreign, "not ours"),
             DriftKind::Mark => (RecordState::Foreign, "a mark that the store does not know"),
         };
         set_state(found, &drift.value, state, vec![why.to_owned()]);

@@ -131,7 +131,7 @@ pub(crate) async fn pools_of_the_file_are_changed_by_the_file_only() {
     let again = house.ask("admin", Command::SyncFilePools(all)).await.unwrap();
     let nothing = Reply::Synced { created: vec![], updated: vec![], detached: vec![], more: false };
     assert_eq!(again, nothing);
-    assert_snapshot!(house.say("admin", delete("p1", None, None)).await, @"refused: pool `p1` stands in the configuration file; change it there");
+    assert_snapshot!(house.say("admin", delete("p1", None, None)).await, @"refused: pool `p1` is in the configuration file; change it there");
     // What is no longer in the file stays, and belongs to people again.
     let emptied = house.ask("admin", Command::SyncFilePools(Vec::new())).await.unwrap();
     assert!(matches!(&emptied, Reply::Synced { detached, .. } if detached.len() == 150), "{emptied:?}");

@@ -97,7 +97,7 @@ fn every_refusal_names_its_subject_and_says_what_to_do() {
     pool `lan` has 300 claims and 1 reservation; release them, or force it with a reason
     fd00:2::/64 carries pool `lan`; delete that pool first
     pool `lan` is being deleted; delete it again if that came to a halt
-    pool `lan` stands in the configuration file; change it there
+    pool `lan` is in the configuration file; change it there
     pool `lan` changed meanwhile: it has version 12 and not 7; look at it again
     the claim 1f0c22ab-17 of `web` is gone; the key holds nothing
     the claim 1f0c22ab-17 of `web` is gone; the key has a later claim

@@ -96,7 +96,7 @@ fn v6_groups(piece: Piece<'_>) -> ParseError {
     }
     if piece.text.contains("::") {
         return piece.refuse(format!(
-            "it has {count} groups and `::`, which stands for one more at least; an IPv6 address has 8"
+            "it has {count} groups and `::`, which means at least one more; an IPv6 address has 8"
         ));
     }
     let plural = if count == 1 { "" } else { "s" };

@@ -63,9 +63,7 @@ impl TryFrom<Stored> for RecordSet {
     fn try_from(stored: Stored) -> Result<Self, String> {
         let Stored { name, kind, ttl, values, proxied } = stored;
         match values.iter().find(|value| value.kind() != kind) {
-            Some(value) => {
-                Err(format!("the {} value `{value}` stands in a set of type {kind}", value.kind()))
-            }
+            Some(value) => Err(format!("the {} value `{value}` is in a set of type {kind}", value.kind())),
             None => Ok(Self { name, kind, ttl, values, proxied }),
         }
     }

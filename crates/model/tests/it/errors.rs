@@ -56,7 +56,7 @@ fn bad_addresses_are_explained() {
     `2001:db8:::1` is not an IPv6 address: `:::` at character 9 has a colon too many
     `1:2:3:4:5:6:7` is not an IPv6 address: it has 7 groups, an IPv6 address has 8
     `1:2:3:4:5:6:7:8:9` is not an IPv6 address: it has 9 groups, an IPv6 address has 8
-    `1:2:3:4:5:6:7:8::` is not an IPv6 address: it has 8 groups and `::`, which stands for one more at least; an IPv6 address has 8
+    `1:2:3:4:5:6:7:8::` is not an IPv6 address: it has 8 groups and `::`, which means at least one more; an IPv6 address has 8
     `12345::` is not an IPv6 address: the group `12345` at character 1 has more than 4 digits
     `2001:db8::g` is not an IPv6 address: `g` at character 11 is not a hexadecimal digit
     `:1:2:3:4:5:6:7` is not an IPv6 address: the `:` at character 1 has nothing beside it

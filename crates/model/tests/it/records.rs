@@ -110,7 +110,7 @@ fn a_set_is_lines_of_a_zone_file_and_json_without_foreign_types() {
     assert_eq!(serde_json::from_str::<RecordSet>(&json).unwrap(), set);
     let mixed = json.replace("A 192.0.2.2", "TXT hello");
     let error = serde_json::from_str::<RecordSet>(&mixed).unwrap_err().to_string();
-    assert_eq!(error, "the TXT value `\"hello\"` stands in a set of type A");
+    assert_eq!(error, "the TXT value `\"hello\"` is in a set of type A");
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn wanted(zone: &Name, unit: &Unit, present: &Present) -> Result<Wanted, UnitOut
     let types = RecordType::ALL.into_iter().filter(|kind| stays(*kind)).count();
     let own = wanted.iter().any(|(slot, _)| slot.name == unit.name);
     if types > 1 && stays(RecordType::Cname) && own {
-        return Err(rejected("a CNAME cannot stand beside other types".into()));
+        return Err(rejected("a CNAME cannot be beside other types".into()));
     }
     Ok(wanted)
 }

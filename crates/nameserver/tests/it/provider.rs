@@ -83,7 +83,7 @@ async fn one_bad_unit_does_not_stop_the_others() {
         outcomes,
         [
             UnitOutcome::Changed,
-            rejected("a CNAME cannot stand beside other types"),
+            rejected("a CNAME cannot be beside other types"),
             UnitOutcome::Applied,
             rejected("`c.example.com` does not lie in the zone `example.test`"),
         ]

@@ -115,7 +115,7 @@ Examples:
   netstead clean --source office              after it was taken out of the configuration
   netstead clean --source k8s --scope pods    one part of it, which is gone or cannot be seen any more
   netstead clean --provider ns1 --yes         before it is taken out of the configuration
-  netstead clean --provider ns1 --forget      after that: its records stay, as somebody else's
+  netstead clean --provider ns1 --forget      after that: its records stay, as those of another owner
   netstead clean --all --dry-run              everything of ours, on every DNS server and IPAM system
 
 When no server answers, the store is opened with the configuration file, and nothing else is written meanwhile.")]

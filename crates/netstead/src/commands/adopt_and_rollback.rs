@@ -55,7 +55,7 @@ pub(crate) async fn adopt(context: &Context, args: &Adopt) -> anyhow::Result<Exi
     let taken = context.client.adopt(&input).await?;
     if let Some(name) = args.name.as_ref().filter(|_| taken.taken.is_empty() && taken.failed.is_empty()) {
         report_left(&taken);
-        let message = format!("nothing that could be taken over stands at {name}");
+        let message = format!("{name} has no record that could be taken over");
         let hint = format!("`netstead explain {name}` says what is there, and why");
         return Err(Failure::new(message).hint(hint).into());
     }

@@ -91,7 +91,7 @@ fn understood(global: &Global, settings: &LoadedConfig) -> String {
         if listen.is_empty() { "127.0.0.1:5300, if it is free".to_owned() } else { listen.join(", ") };
     let _ = writeln!(text, "dns     own nameserver on {listen}");
     if notify.is_some() {
-        let _ = writeln!(text, "notify  a person is told");
+        let _ = writeln!(text, "notify  a person is notified");
     }
     for source in sources {
         let _ = writeln!(text, "source  {}: {}", source.name, source.table.describe());

@@ -104,7 +104,7 @@ fn not_moved(error: &MigrateError) -> anyhow::Error {
         MigrateError::NotEmpty => "name an empty directory, or another `prefix` of an etcd",
         MigrateError::MovedAlready(_) => "set `[store]` to the new one and start the server",
         MigrateError::Unsound { .. } => "look with `netstead store check --local`",
-        _ => "type the same again: it goes on where it has to",
+        _ => "type the same again: it continues where it has to",
     };
     Failure::new(error.to_string()).hint(hint).into()
 }

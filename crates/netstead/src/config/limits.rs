@@ -46,7 +46,7 @@ pub(super) fn check(root: &Table, problems: &mut Problems) -> bool {
     ] {
         if count > most {
             let message = format!("there are {count} {what}, and a file may have at most {most}");
-            let hint = "a domain stands for all names below it; `*` in a domain stands for any text";
+            let hint = "a domain means all names below it; `*` in a domain means any text";
             problems.add(&entry.key, message, Some(hint.to_owned()));
             within = false;
         }

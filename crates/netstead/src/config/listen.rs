@@ -30,7 +30,7 @@ impl FromStr for Listen {
         };
         match bracketed {
             Some(host) if host.parse::<Ipv6Addr>().is_ok() => Ok(Self(text.to_owned())),
-            Some(_) => Err(wrong("what stands in brackets is no IPv6 address")),
+            Some(_) => Err(wrong("the text in brackets is no IPv6 address")),
             None if host.contains(':') => Err(wrong("write an IPv6 address in brackets: `[::1]:5301`")),
             None if plain(host) => Ok(Self(text.to_owned())),
             None => Err(wrong("write an address and a port")),

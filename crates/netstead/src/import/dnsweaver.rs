@@ -40,9 +40,7 @@ pub(crate) fn kinds() -> Vec<(&'static str, &'static str)> {
 /// valid: `netstead config check` accepts it.
 pub(crate) fn convert(variables: &Variables) -> Converted {
     let mut draft = Draft::default();
-    draft.remark(
-        "Made by `netstead import dnsweaver`. What could not be carried over stands here as a comment.",
-    );
+    draft.remark("Made by `netstead import dnsweaver`. What could not be carried over is here as a comment.");
     log(&mut draft, variables);
     probes(&mut draft, variables);
     sources::add(&mut draft, variables);

@@ -123,7 +123,7 @@ impl Draft {
                 return;
             }
         };
-        self.remark("This table cannot be used as it stands:");
+        self.remark("This table cannot be used as it is:");
         for problem in &problems {
             self.remark(&format!("  {problem}"));
         }

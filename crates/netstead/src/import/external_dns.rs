@@ -52,7 +52,7 @@ pub(crate) fn kinds() -> Vec<(&'static str, &'static str)> {
 pub(crate) fn convert(flags: &Flags) -> Converted {
     let mut draft = Draft::default();
     draft.remark(
-        "Made by `netstead import external-dns`. What could not be carried over stands here as a comment.",
+        "Made by `netstead import external-dns`. What could not be carried over is here as a comment.",
     );
     if flags.is_on("webhook-server") {
         draft.warn("--webhook-server", "a webhook server has no source; its provider is carried over", None);

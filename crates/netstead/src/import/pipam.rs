@@ -41,7 +41,7 @@ pub(crate) fn parse(path: &Path, text: &str) -> anyhow::Result<Value> {
 /// A configuration that means the same, as far as there is one, with a comment for everything else. It is always valid.
 pub(crate) fn convert(mut file: Value) -> String {
     let mut draft = Draft::default();
-    draft.remark("Made by `netstead import pipam`. What could not be carried over stands here as a comment.");
+    draft.remark("Made by `netstead import pipam`. What could not be carried over is here as a comment.");
     source(&mut draft, &mut file);
     powerdns(&mut draft, &mut file);
     netbox(&mut draft, &mut file);

@@ -131,7 +131,7 @@ fn of_provider(provider: &ProviderStatus, plan: Option<&Plan>) -> Vec<Alert> {
         plan.iter().flat_map(|plan| &plan.blocked).map(|one| one.name.to_string()).collect();
     if let Some(first) = blocked.first() {
         let text =
-            format!("What stands there blocks {} on `{name}`, such as {first}", many(blocked.len(), "name"));
+            format!("What is there blocks {} on `{name}`, such as {first}", many(blocked.len(), "name"));
         let command = format!("netstead plan {name}");
         let id = format!("dns/{name}/blocked/{}", Digest::of(&blocked));
         matters.push(Alert { id, text, command, patience: SHORT });

@@ -98,7 +98,7 @@ fn a_blocked_name_has_two_ways_out_and_both_work() {
     scene.put("hand.home.test", "A", "192.0.2.3");
     scene.sandbox.start(&[]);
     scene.says("plan lan", "take it over: netstead adopt www.home.test");
-    scene.says("plan lan", "stand beside it: share = true in [dns.lan]");
+    scene.says("plan lan", "share the name: share = true in [dns.lan]");
     scene.is("www.home.test", &["192.0.2.1"]);
 
     let seen = scene.sandbox.netstead(["adopt", "www.home.test", "--dry-run"]);

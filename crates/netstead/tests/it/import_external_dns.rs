@@ -34,7 +34,7 @@ fn flags_become_a_configuration_that_is_valid() {
   --events --aws-zone-type=public --resolve-service-load-balancer-hostname --txt-encrypt-aes-key=not-shown",
     );
     insta::assert_snapshot!(text, @r#"
-    # Made by `netstead import external-dns`. What could not be carried over stands here as a comment.
+    # Made by `netstead import external-dns`. What could not be carried over is here as a comment.
 
     [log]
     level = "info"
@@ -105,7 +105,7 @@ fn a_list_of_arguments_for_a_server_with_dynamic_updates_is_carried_over() {
 ",
     );
     insta::assert_snapshot!(text, @r#"
-    # Made by `netstead import external-dns`. What could not be carried over stands here as a comment.
+    # Made by `netstead import external-dns`. What could not be carried over is here as a comment.
 
     [log]
     level = "info"
@@ -162,7 +162,7 @@ spec:
 ",
     );
     insta::assert_snapshot!(text, @r#"
-    # Made by `netstead import external-dns`. What could not be carried over stands here as a comment.
+    # Made by `netstead import external-dns`. What could not be carried over is here as a comment.
 
     [log]
     level = "info"

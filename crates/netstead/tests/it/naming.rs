@@ -59,7 +59,7 @@ fn a_claim_does_not_join_a_name_that_somebody_has() {
           manual/www.a.test/A has the name, and ledger/a/www came later
           there: A 10.5.5.5
           free it: netstead record delete www.a.test A
-          stand beside it: share = true in [dns.builtin]
+          share the name: share = true in [dns.builtin]
     builtin: nothing to change, 1 blocked
     ");
     // Who was first is still so after a restart.

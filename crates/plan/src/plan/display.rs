@@ -143,8 +143,8 @@ impl Plan {
         }
         for drift in self.drift.iter().take(most) {
             let why = match drift.kind {
-                DriftKind::Missing => "drift: somebody removed it",
-                DriftKind::Foreign => "drift: somebody else's, left",
+                DriftKind::Missing => "drift: removed on the server",
+                DriftKind::Foreign => "drift: not ours, left alone",
                 DriftKind::Mark => "drift: a mark of ours that the store does not know; see `recover`",
             };
             let value = if drift.kind == DriftKind::Mark { String::new() } else { drift.value.to_string() };
@@ -209,7 +209,7 @@ fn block(f: &mut fmt::Formatter<'_>, wide: usize, blocked: &Blocked, provider: &
         writeln!(f, "      free it: {free_by}")?;
     }
     if blocked.share {
-        writeln!(f, "      stand beside it: share = true in [dns.{provider}]")?;
+        writeln!(f, "      share the name: share = true in [dns.{provider}]")?;
     }
     Ok(())
 }

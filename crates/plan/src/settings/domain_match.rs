@@ -67,7 +67,7 @@ impl FromStr for DomainMatch {
             let inner = inner
                 .strip_suffix('/')
                 .filter(|inner| !inner.is_empty())
-                .ok_or_else(|| wrong("a regular expression stands between two slashes".into()))?;
+                .ok_or_else(|| wrong("a regular expression is written between two slashes".into()))?;
             let mut pattern = RegexBuilder::new(inner);
             pattern.unicode(false).case_insensitive(true);
             pattern.size_limit(MOST_REGEX_BYTES).dfa_size_limit(MOST_REGEX_BYTES);

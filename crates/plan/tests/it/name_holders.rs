@@ -65,7 +65,7 @@ fn a_claim_does_not_join_a_record_that_came_before_and_the_plan_shows_both_ways_
           manual/www.example.com/A has the name, and ledger/lan/x came later
           there: A 10.0.0.1
           free it: netstead record delete www.example.com A
-          stand beside it: share = true in [dns.lan]
+          share the name: share = true in [dns.lan]
     lan: 1 to add, 0 to change, 0 to remove, 1 blocked
     ");
     assert!(town.has("10.0.0.1") && !town.has("10.0.0.2"));

@@ -60,10 +60,10 @@ fn a_plan_reads_like_a_diff() {
           pve/app: the configuration changed
     blocked on lan
       ! mail.example.com                  A      10.0.0.25
-          somebody else's record stands there
+          a record of another owner is there
           there: A 192.0.2.25
           take it over: netstead adopt mail.example.com
-          stand beside it: share = true in [dns.lan]
+          share the name: share = true in [dns.lan]
     kept: absent 1m, grace 5m
       = 2.0.0.10.in-addr.arpa             PTR    db.example.com.
       = 5.0.0.10.in-addr.arpa             PTR    slow.example.com.

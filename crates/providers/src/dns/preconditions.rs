@@ -65,7 +65,7 @@ impl ServerRecords {
         };
         let added: Vec<RecordType> = added.collect();
         if added.iter().any(|kind| *kind != RecordType::Cname) && stays(RecordType::Cname) {
-            return Some(format!("a CNAME stands at `{}`, and nothing else can beside it", unit.name));
+            return Some(format!("a CNAME is at `{}`, and no other record can be beside it", unit.name));
         }
         // Nearly no unit adds one, and only then all types are looked for.
         if !added.contains(&RecordType::Cname) {

@@ -224,7 +224,7 @@ impl Configured<dyn Source> for KubernetesSettings {
         let names =
             self.default_targets.iter().filter(|target| matches!(target, DefaultTarget::Name(_))).count();
         if names > 0 && self.default_targets.len() > 1 {
-            let problem = "a name stands alone: a record has addresses, or points at one name";
+            let problem = "a name is alone: a record has addresses, or points at one name";
             return Err(SettingsError::new("default_targets", problem));
         }
         if !self.gateway_namespaces.is_empty() && self.namespaces.is_empty() {

@@ -47,7 +47,7 @@ pub(super) async fn examine(shared: &EtcdShared) -> Vec<StoreFinding> {
             }
             Err(status) => {
                 let text = format!("the member at {url} does not answer: {}", super::describe_error(&status));
-                let hint = "the store goes on while more than half of the members do; start it again";
+                let hint = "the store works while more than half of the members do; start it again";
                 remarks.push(StoreFinding::problem(text, hint));
             }
         }

@@ -201,7 +201,7 @@ async fn keep_lease_alive(shared: Arc<EtcdShared>, mut lease: i64) {
             Ok(0) => match reacquire_leadership(&shared, leading).await {
                 Ok(Some(new)) => {
                     lease = new;
-                    tracing::warn!("The lease of the lead had run out; nobody else took it.");
+                    tracing::warn!("The lease of the lead had run out; no other node took it.");
                 }
                 Ok(None) => return shared.deposed(),
                 Err(error) => tracing::debug!(%error, "The lead could not be taken again yet."),
@@ -221,11 +221,11 @@ async fn reacquire_leadership(shared: &EtcdShared, leading: Leading) -> Result<O
         return Ok(None);
     }
     if standing.leader != 0 {
-        return Err(StoreError::Unavailable { reason: "the old lease still stands".into() });
+        return Err(StoreError::Unavailable { reason: "the old lease is still valid".into() });
     }
     let lease = grant(shared).await?;
     if acquire_leadership(shared, &standing, lease, None).await?.is_none() {
-        return Err(StoreError::Unavailable { reason: "somebody else was faster".into() });
+        return Err(StoreError::Unavailable { reason: "another node was faster".into() });
     }
     shared.set_leading(Some(Leading { lease, ..leading }));
     Ok(Some(lease))

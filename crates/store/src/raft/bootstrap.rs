@@ -100,8 +100,7 @@ async fn attempt(node: &Arc<Node>, raft: &Raft) -> Option<String> {
     }
     if known.len() == 1 {
         return Some(
-            "`peers` names nobody but this node; name the others, or leave it out for a cluster of one"
-                .into(),
+            "`peers` names no other node; name the others, or leave it out for a cluster of one".into(),
         );
     }
     // Each must have met the same ones: two lists of `peers` that differ could make two clusters.

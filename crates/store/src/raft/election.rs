@@ -171,7 +171,7 @@ impl Node {
     }
 
     async fn start_election(&self, core: &Core) {
-        debug!("Nobody leads: this node stands for election.");
+        debug!("No node leads: this one is a candidate.");
         let mut metrics = core.raft.metrics();
         let before = metrics.borrow().vote;
         // A core that does not work cannot be elected; `Node::run` starts it again.

@@ -47,8 +47,8 @@ impl Node {
         self.leaving.store(true, Ordering::Relaxed);
         match timeout(PATIENCE, self.try_to_transfer_leadership(&core)).await {
             Ok(Some(id)) => info!(node = %hex(id), "Another node leads the cluster now; this one stops."),
-            Ok(None) => debug!("There is nobody to hand the lead to."),
-            Err(_) => info!("The lead was not handed over in time; the others elect somebody."),
+            Ok(None) => debug!("There is no node to hand the lead to."),
+            Err(_) => info!("The lead was not handed over in time; the others elect a leader."),
         }
     }
 
@@ -120,7 +120,7 @@ impl Node {
     pub(super) async fn leader_resigned(&self, raft: &Raft, vote: Vote) -> Answer {
         // A committed vote names a leader. Only that leader itself sends one, in a heartbeat.
         if vote.committed {
-            return Answer::Error("nobody resigns by leading".into());
+            return Answer::Error("a node cannot resign to itself".into());
         }
         forget_leader(raft, vote).await.map_or_else(Answer::Error, |()| Answer::Ok)
     }
@@ -130,7 +130,7 @@ impl Node {
         // There was an election since: the message is out of date.
         let is_late = raft.metrics().borrow().current_term >= vote.leader_id.term;
         if is_late || self.leaving.load(Ordering::Relaxed) {
-            return Answer::Error("somebody else was to lead since".into());
+            return Answer::Error("another node was chosen since".into());
         }
         match raft.trigger().elect().await {
             Ok(()) => Answer::Ok,

@@ -257,11 +257,11 @@ pub(crate) async fn resume(visit: Visit, form: Form) -> Response {
     // Without a provider all pauses would end, and a restored ledger would go on.
     let provider = form.text("provider").to_owned();
     if provider.is_empty() {
-        return visit.trouble(&super::pool::missing("provider", "say which provider goes on"));
+        return visit.trouble(&super::pool::missing("provider", "say which provider resumes"));
     }
     let input = ResumeInput { provider: Some(provider.clone()), zone: form.maybe("zone"), backend: None };
     match visit.calls.post::<Value>(Target::of(["resume"]), &input).await {
-        Ok(_) => visit.done("/servers", &format!("{provider} goes on")),
+        Ok(_) => visit.done("/servers", &format!("{provider} is resumed")),
         Err(trouble) => again(&visit, Form::default(), &provider, &trouble).await,
     }
 }

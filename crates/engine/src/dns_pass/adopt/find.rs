@@ -146,7 +146,7 @@ impl Worker<DnsPass> {
         if *owner != self.state.settings.owner {
             found.puts.extend(superseded(&self.state.settings.owner, &self.state.owned, &actual));
         }
-        let why = "a mark that fits nothing that stands there";
+        let why = "a mark that fits no record there";
         let loose = |name| LeftValue { name, data: None, why: why.into() };
         found.left.extend(recovered.loose.into_iter().map(loose));
         Ok(found)

@@ -78,7 +78,7 @@ fn more_than_a_file_may_have_is_refused_with_the_number() {
             told.collect::<Vec<_>>().join("\n")
         }
     };
-    let pattern = "a domain stands for all names below it; `*` in a domain stands for any text";
+    let pattern = "a domain means all names below it; `*` in a domain means any text";
     for (text, wanted) in [
         (pools(25_000), "fine".to_owned()),
         (

@@ -29,7 +29,7 @@ fn the_first_approval_after_recover_raises_no_alarm() {
     sandbox.does(&format!("recover --owner {owner}"));
     let plan = sandbox.netstead(["plan", "lan"]);
     assert_eq!(plan.code, 3, "{}", plan.out);
-    let hash = plan.out.split("apply ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    let hash = plan.out.split("apply ").nth(1).unwrap().split(['`', ' ', '\n']).next().unwrap().to_owned();
     let before = sandbox.server().log().len();
     let done = sandbox.netstead(["apply", &hash]);
     assert_eq!(done.code, 0, "{done:?}");

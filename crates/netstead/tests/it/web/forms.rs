@@ -174,7 +174,7 @@ async fn records_pauses_tokens_and_rollbacks_are_made_and_end() {
         done(&visitor, "/servers/pause", &[("provider", "own"), ("reason", "a test"), ("for", "2h")]).await;
     assert_eq!(told, "own is paused");
     assert!(visitor.page("/servers").await.contains("a test"));
-    assert_eq!(done(&visitor, "/servers/resume", &[("provider", "own")]).await, "own goes on");
+    assert_eq!(done(&visitor, "/servers/resume", &[("provider", "own")]).await, "own is resumed");
     let answer =
         visitor.post("/servers/pause", &[("provider", "own"), ("reason", "x"), ("for", "soon")]).await;
     assert_eq!(answer.status(), 400);

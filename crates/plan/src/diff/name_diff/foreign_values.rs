@@ -60,7 +60,7 @@ pub(super) fn block_foreign<'a>(
     };
     let stands = || match owner {
         Some(owner) => format!("it belongs to the Netstead installation `{owner}`"),
-        None => "somebody else's record stands there".into(),
+        None => "a record of another owner is there".into(),
     };
     if !equal.is_empty() && !shares && !others.is_empty() {
         let values = equal.iter().map(|value| value.data.clone()).collect();

@@ -91,7 +91,7 @@ fn plan_change(
         if !records.is_ours(&record) && !records.dnsweaver.has(&record) {
             let file = records.foreign.get(&record).map_or("another file", String::as_str);
             return Err(format!(
-                "{kind} {data} of `{name}` stands in `{file}`, which Netstead does not change; remove it there"
+                "{kind} {data} of `{name}` is in `{file}`, which Netstead does not change; remove it there"
             ));
         }
         plan.remove.push(record);

@@ -141,7 +141,7 @@ impl Config {
         }
         if self.reload.is_empty() {
             let hint = "write `reload = [\"pihole\", \"restartdns\"]`";
-            return wrong("reload", "Pi-hole reads its files only when it is told to", hint);
+            return wrong("reload", "Pi-hole reads its files only when its reload command runs", hint);
         }
         if self.hosts_file == self.cname_file {
             return wrong("cname_file", "it is `hosts_file` too", "give each a file of its own");

@@ -231,7 +231,7 @@ async fn a_node_with_a_cluster_joins_no_other_and_says_so() {
     let alone = cluster.add(|options| options.peers = vec![options.listen.clone()]);
     cluster.restart(alone).await;
     let store = cluster.node(alone);
-    until(async || matches!(store.health(), Health::Failed { reason } if reason.contains("`peers` names nobody but this node"))).await;
+    until(async || matches!(store.health(), Health::Failed { reason } if reason.contains("`peers` names no other node"))).await;
     drop(store);
     cluster.close().await;
 }

@@ -272,7 +272,7 @@ pub(crate) async fn delete(visit: Visit, Path(name): Path<String>, form: Form) -
     let deleted: Result<Value, Trouble> = if form.text("name") != name {
         Err(missing("name", "type the name of the pool, to be sure that it is this one"))
     } else if pool.usage.claims > 0 && form.text("reason").is_empty() {
-        Err(missing("reason", "claims end with this pool: give the reason, which stands in their events"))
+        Err(missing("reason", "claims end with this pool: give the reason, which is kept in their events"))
     } else {
         let target = Target::of(["pools", &name]).with("force", form.text("reason"));
         visit.calls.delete_tagged(target, form.text("tag")).await
