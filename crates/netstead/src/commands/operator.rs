@@ -62,6 +62,10 @@ fn options(args: &cli::Operator, file: Option<&OperatorConfig>) -> anyhow::Resul
     let not_empty = |text: &String| !text.is_empty();
     let namespace = args.namespace.clone().or_else(|| file?.namespace.clone());
     let watch_filter = args.watch_filter.clone().or_else(|| file?.watch_filter.clone());
+    let port = args.webhook_port.or_else(|| file?.webhook_port).filter(|port| *port != 0);
+    if port.is_none() && (args.webhook_cert_dir.is_some() || args.webhook_url.is_some()) {
+        return Err(Failure::new("the webhooks have no port").hint("add `--webhook-port 9443`").into());
+    }
     Ok(OperatorOptions {
         access,
         kinds,
@@ -73,7 +77,7 @@ fn options(args: &cli::Operator, file: Option<&OperatorConfig>) -> anyhow::Resul
         metrics: args.metrics_bind_address.or_else(|| file?.metrics),
         health: args.health_probe_bind_address,
         webhook: webhook(
-            args.webhook_port.or_else(|| file?.webhook_port),
+            port,
             args.webhook_cert_dir.clone().or_else(|| file?.webhook_cert_dir.clone()),
             args.webhook_url.clone().or_else(|| file?.webhook_url.clone()),
             own,
@@ -109,8 +113,7 @@ fn webhook(
     url: Option<String>,
     namespace: String,
 ) -> Option<WebhookOptions> {
-    let port = port.filter(|port| *port != 0)?;
-    let listen = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
+    let listen = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port?));
     Some(WebhookOptions { cert_dir, url, ..WebhookOptions::new(listen, namespace) })
 }
 

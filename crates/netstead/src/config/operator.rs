@@ -129,6 +129,9 @@ pub(super) fn read(mut section: Section<'_, '_>) -> Option<OperatorConfig> {
     if let Err(error) = keys.access.check() {
         section.wrong(error.key, &error.problem, error.hint.as_deref());
     }
+    if keys.webhook_port.is_none() && (keys.webhook_cert_dir.is_some() || keys.webhook_url.is_some()) {
+        section.wrong("webhook_port", "the webhooks have no port", Some("write `webhook_port = 9443`"));
+    }
     if keys.kinds.is_empty() {
         return None;
     }

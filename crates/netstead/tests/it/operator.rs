@@ -201,4 +201,15 @@ fn a_flag_that_means_nothing_is_refused() {
             .contains("write an address and a port")
     );
     assert!(said("operator --kinds InClusterIPPool --concurrency 0").contains("concurrency"));
+    assert!(said("operator --kinds InClusterIPPool --webhook-port 70000").contains("webhook-port"));
+    for url in ["http://192.0.2.7:9443", "https://", "https://a@b", "https://192.0.2.7/?x", "192.0.2.7:9443"]
+    {
+        let said = said(&format!("operator --kinds InClusterIPPool --webhook-port 9443 --webhook-url {url}"));
+        assert!(said.contains("write `https://192.0.2.7:9443`"), "{url}: {said}");
+    }
+    let without = said("operator --kinds InClusterIPPool --webhook-cert-dir /etc/netstead/webhook");
+    assert!(
+        without.contains("the webhooks have no port") && without.contains("--webhook-port 9443"),
+        "{without}"
+    );
 }

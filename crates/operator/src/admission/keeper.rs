@@ -78,12 +78,18 @@ impl Keeper {
 
     async fn look_once(&mut self) -> Result<(), String> {
         let certificate = self.certificate().await?;
+        // The authority of the certificate that is shown is trusted until another one is.
+        let shown = self.shown.as_ref().and_then(|shown| shown.authorities.as_deref());
+        let authorities = match (certificate.authorities.as_deref(), shown) {
+            (Some(own), Some(shown)) if own != shown => Some(format!("{own}\n{shown}")),
+            (own, _) => own.map(str::to_owned),
+        };
         let registration = Registration {
             api: &self.shared.api,
             kinds: &self.kinds,
             namespace: self.shared.namespace.as_deref(),
             options: &self.options,
-            authorities: certificate.authorities.as_deref(),
+            authorities: authorities.as_deref(),
         };
         let registered = registration.complete().await;
         if self.shown.as_ref() == Some(&certificate) {

@@ -360,7 +360,16 @@ fn a_certificate_may_come_from_a_directory() {
         let webhooks = space.get(configuration)?["webhooks"].clone();
         (webhooks[0]["clientConfig"]["caBundle"] == json!(second)).then_some(())
     };
-    assert!(wait_until(SOON, trusted).is_some());
-    space.wait_for_webhooks("InClusterIPPool");
+    // Also while the old certificate is still shown.
+    let refused = || {
+        let reversed = json!({ "addresses": [REVERSED], "prefix": 24 });
+        check("directory", space.try_pool("v1alpha2", "InClusterIPPool", &reversed), "spec.addresses");
+    };
+    let told = wait_until(SOON, || {
+        refused();
+        trusted()
+    });
+    assert!(told.is_some());
+    refused();
     let _ = std::fs::remove_dir_all(dir);
 }
