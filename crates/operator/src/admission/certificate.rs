@@ -25,7 +25,7 @@ const END: &str = "-----END CERTIFICATE-----\n";
 pub(super) struct Certificate {
     pub(super) chain: String,
     pub(super) key: String,
-    /// None if somebody else tells the API server.
+    /// None if another program tells the API server.
     pub(super) authorities: Option<String>,
 }
 
@@ -50,7 +50,7 @@ impl Certificate {
             rcgen::date_time_ymd(day.year().into(), day.month().unsigned_abs(), day.day().unsigned_abs())
         };
         let mut authority = CertificateParams::new(Vec::new())?;
-        // Each has a name of its own, so that nobody tries one in place of another.
+        // Each has a name of its own, so that no client takes one for another.
         let name = format!("netstead-operator-webhook-{:016x}", rand::random::<u64>());
         authority.distinguished_name.push(DnType::CommonName, name);
         authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));

@@ -178,7 +178,7 @@ impl From<rcgen::Error> for Problem {
     }
 }
 
-/// What the Secret holds.
+/// The contents of the Secret.
 struct Kept {
     certificate: Certificate,
     names: String,

@@ -26,7 +26,7 @@ pub(super) struct Registration<'a> {
     /// The only namespace that the operator looks at.
     pub(super) namespace: Option<&'a str>,
     pub(super) options: &'a WebhookOptions,
-    /// None if somebody else tells the API server of them.
+    /// None if another program tells the API server of them.
     pub(super) authorities: Option<&'a str>,
 }
 
@@ -174,7 +174,7 @@ impl Registration<'_> {
     }
 }
 
-/// Authorities that somebody else has put in, such as cert-manager, stay where we have none.
+/// Keeps the authorities that another program has put in, such as cert-manager, where we have none.
 fn keep_authorities(client: &mut Map<String, Value>, before: Option<&Value>) {
     if let (false, Some(known)) =
         (client.contains_key("caBundle"), before.and_then(|before| before.get("caBundle")))

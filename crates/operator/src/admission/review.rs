@@ -9,7 +9,7 @@ use crate::{
     object::{PoolKey, PoolObject},
 };
 
-/// What is done to an object.
+/// The kind of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum Operation {

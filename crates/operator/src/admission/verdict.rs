@@ -122,7 +122,7 @@ pub(crate) fn default_length(request: &Request) -> Option<i64> {
     (kind.is_of_prefixes() && spec.is_object() && !given).then_some(PrefixSpec::DEFAULT_LENGTH)
 }
 
-/// What a spec gives out.
+/// Reads what a spec gives out.
 fn space(kind: PoolKind, spec: &Value) -> Result<AddressSpace, Vec<FieldError>> {
     let unreadable = |error: serde_json::Error| {
         vec![FieldError { field: "spec", value: spec.to_string(), problem: error.to_string() }]
@@ -140,7 +140,7 @@ fn length(spec: &Value) -> i64 {
     length.filter(|length| *length != 0).unwrap_or(PrefixSpec::DEFAULT_LENGTH)
 }
 
-/// What is odd and allowed.
+/// Warnings about what is odd and allowed.
 fn warnings(kind: PoolKind, spec: &Value) -> Vec<String> {
     let mut warnings = Vec::new();
     if !kind.is_of_prefixes() || length(spec) != 128 {
