@@ -59,7 +59,7 @@ pub(crate) struct Operator {
     /// the Secret `netstead-operator-webhook`]
     #[arg(long, value_name = "DIR")]
     pub(crate) webhook_cert_dir: Option<PathBuf>,
-    /// Where the API server reaches the webhooks, such as https://192.0.2.7:9443 [default: the Service `netstead-operator-webhook`]
+    /// Where the API server reaches the webhooks, such as `https://192.0.2.7:9443` [default: the Service `netstead-operator-webhook`]
     #[arg(long, value_name = "URL", value_parser = webhook_url)]
     pub(crate) webhook_url: Option<String>,
     /// How many objects are worked on at once [default: 20]

@@ -187,10 +187,11 @@ fn version(object: &Value) -> &str {
     object.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Whether `found` has all that is wanted; the API server adds defaults.
+/// Whether `found` has all that is wanted; the API server adds defaults. An empty selector selects all, so it is equal to an empty
+/// one only.
 fn covers(found: &Value, wanted: &Value) -> bool {
     match (found, wanted) {
-        (Value::Object(found), Value::Object(wanted)) => {
+        (Value::Object(found), Value::Object(wanted)) if !wanted.is_empty() => {
             wanted.iter().all(|(key, wanted)| found.get(key).is_some_and(|found| covers(found, wanted)))
         }
         (Value::Array(found), Value::Array(wanted)) => {
@@ -198,5 +199,26 @@ fn covers(found: &Value, wanted: &Value) -> bool {
                 && found.iter().zip(wanted).all(|(found, wanted)| covers(found, wanted))
         }
         _ => found == wanted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_of_the_server_are_no_difference_and_a_narrower_selector_is() {
+        let wanted = json!([{ "name": "a", "rules": [{ "scope": "*" }], "namespaceSelector": {} }]);
+        let with = |field: &str, value: Value| {
+            let mut found = wanted.clone();
+            found[0][field] = value;
+            found
+        };
+        assert!(covers(&wanted, &wanted));
+        assert!(covers(&with("reinvocationPolicy", json!("Never")), &wanted));
+        assert!(!covers(&with("namespaceSelector", json!({ "matchLabels": { "a": "b" } })), &wanted));
+        assert!(!covers(&with("rules", json!([])), &wanted));
+        assert!(!covers(&json!([]), &wanted));
+        assert!(!covers(&wanted, &json!([])));
     }
 }
