@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{PoolKind, cel, kinds::GROUP};
+use crate::{PoolKind, cel, conversion, kinds::GROUP};
 
 /// The definition of a kind, as an object of the API server.
 ///
@@ -18,7 +18,11 @@ pub fn definition(kind: PoolKind) -> Value {
     let description = format!("A pool of {units} that claims of Cluster API get theirs out of.");
     let spec = if prefixes { prefix_spec() } else { address_spec() };
     let columns = json!([{ "name": title, "type": "string", "jsonPath": format!(".spec.{list}") }]);
-    whole(kind, &description, &spec, &status(units), &columns)
+    let mut definition = whole(kind, &description, &spec, &status(units), &columns);
+    if conversion::has_old_version(kind) {
+        conversion::serve_old_version(&mut definition);
+    }
+    definition
 }
 
 /// The columns of every kind; those of one kind come before them.

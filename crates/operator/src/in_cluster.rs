@@ -6,6 +6,7 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::entry::address;
 pub use self::{
     address_space::AddressSpace,
     spec::{FieldError, InClusterSpec, PrefixSpec},

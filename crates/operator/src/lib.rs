@@ -12,15 +12,18 @@
 //! - `pool_index`: which addresses of a pool are free; no step looks at all of them. `line`: the order of claims that wait. Pure.
 //! - `claim_step` decides what a claim needs next, `claim_controller` does it, and says why no address is given out twice.
 //! - [`ExternalPools`]: pools whose addresses are kept in another system; `external_controller` asks them.
+//! - `admission`: the webhooks. `conversion`: the old version of pools.
 //! - `pool_controller`: finalizer and status of pools. `lease`: one of several replicas works. `workers`: key by key.
 //!
 //! Start with `claim_controller.rs`.
 
+mod admission;
 mod api;
 mod cel;
 mod claim_controller;
 mod claim_step;
 mod conditions;
+mod conversion;
 mod cooling;
 mod definitions;
 mod diagnostics;
@@ -44,6 +47,7 @@ mod workers;
 mod world;
 
 pub use self::{
+    admission::{WebhookOptions, check_webhook_url},
     definitions::definition,
     external::{ExternalClaim, ExternalPool, ExternalPools, NoExternalPools},
     interval_set::IntervalSet,

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    ExternalPools, PoolKind,
+    ExternalPools, PoolKind, WebhookOptions, admission,
     api::Api,
     diagnostics::Diagnostics,
     lease::{Lease, TIMING},
@@ -47,6 +47,8 @@ pub struct OperatorOptions {
     pub concurrency: usize,
     pub metrics: Option<SocketAddr>,
     pub health: Option<SocketAddr>,
+    /// The webhooks; none without.
+    pub webhook: Option<WebhookOptions>,
 }
 
 /// Why the operator cannot run.
@@ -125,6 +127,12 @@ impl Operator {
         let readiness = self.start_reflectors(shared, &mut tasks);
         let ending = stop.child_token();
         self.start_diagnostics(&mut tasks, &readiness, &ending).await?;
+        if let Some(webhook) = &self.options.webhook {
+            // Before all is listed: a list of pools may need the conversion.
+            let started =
+                admission::start(webhook, &self.options.kinds, shared, &readiness, &mut tasks, &ending);
+            started.await.map_err(|source| OperatorError::Listen { address: webhook.listen, source })?;
+        }
         let kinds: Vec<&str> = self.options.kinds.iter().map(|kind| kind.as_str()).collect();
         info!(cluster = self.options.access.describe(), ?kinds, "The operator begins.");
         if stop.run_until_cancelled(wait_until_listed(shared, &readiness)).await.is_none() {

@@ -443,6 +443,11 @@ impl PoolIndex {
         others.map(rival).collect()
     }
 
+    /// The addresses that are held and can be read.
+    pub(crate) fn held(&self) -> impl Iterator<Item = Address> + '_ {
+        self.objects.values().filter_map(|object| object.address)
+    }
+
     /// The addresses that are held and that the pool does not have, in order. Looks at all of them.
     pub(crate) fn outside(&self) -> Vec<Address> {
         let objects = self.objects.values().filter(|object| !self.is_inside(object.unit));

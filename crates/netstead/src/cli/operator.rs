@@ -43,7 +43,7 @@ pub(crate) struct Operator {
         value_name = "BOOL"
     )]
     pub(crate) leader_elect: bool,
-    /// The namespace of the Lease [default: that of the pod, else `default`]
+    /// The namespace of the Lease, and of the webhooks' Service and Secret [default: that of the pod, else `default`]
     #[arg(long, value_name = "NAME")]
     pub(crate) leader_elect_namespace: Option<String>,
     /// Where metrics are answered, over plain HTTP at /metrics: `:8080`, `127.0.0.1:8080` [default: nowhere]
@@ -52,6 +52,16 @@ pub(crate) struct Operator {
     /// Where /healthz and /readyz are answered: `:9440` [default: nowhere]
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen)]
     pub(crate) health_probe_bind_address: Option<SocketAddr>,
+    /// The port of the webhooks, over HTTPS: admission of pools and the conversion of old ones; 0 for none [default: none]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) webhook_port: Option<u16>,
+    /// Take the certificate of the webhooks from tls.crt, tls.key and ca.crt of this directory [default: one of its own, kept in
+    /// the Secret `netstead-operator-webhook`]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) webhook_cert_dir: Option<PathBuf>,
+    /// Where the API server reaches the webhooks, such as `https://192.0.2.7:9443` [default: the Service `netstead-operator-webhook`]
+    #[arg(long, value_name = "URL", value_parser = webhook_url)]
+    pub(crate) webhook_url: Option<String>,
     /// How many objects are worked on at once [default: 20]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) concurrency: Option<u16>,
@@ -77,4 +87,9 @@ fn listen(text: &str) -> Result<SocketAddr, String> {
     let full = if text.starts_with(':') { format!("[::]{text}") } else { text.to_owned() };
     full.parse()
         .map_err(|_| "write an address and a port: `127.0.0.1:8080`, `[::1]:8080` or `:8080`".to_owned())
+}
+
+/// Reads the address of the webhooks: the API server takes nothing but HTTPS, without a query.
+fn webhook_url(text: &str) -> Result<String, String> {
+    netstead_operator::check_webhook_url(text).map(|()| text.to_owned())
 }

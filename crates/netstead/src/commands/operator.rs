@@ -1,9 +1,13 @@
 //! `netstead operator` and `netstead crds`.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    net::{Ipv6Addr, SocketAddr},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use netstead_model::{NoopObserver, SystemClock};
-use netstead_operator::{Operator, OperatorOptions, definition};
+use netstead_operator::{Operator, OperatorOptions, WebhookOptions, definition};
 use netstead_wire::kubernetes::KubernetesAccess;
 use tracing::info;
 
@@ -54,21 +58,30 @@ fn options(args: &cli::Operator, file: Option<&OperatorConfig>) -> anyhow::Resul
         Some(_) => KubernetesAccess { kubeconfig: args.kubeconfig.clone(), context: args.context.clone() },
         None => file.map(|file| file.access.clone()).unwrap_or_default(),
     };
-    let lease =
-        || args.leader_elect_namespace.clone().unwrap_or_else(|| own_namespace(Path::new(NAMESPACE_FILE)));
+    let own = args.leader_elect_namespace.clone().unwrap_or_else(|| own_namespace(Path::new(NAMESPACE_FILE)));
     let not_empty = |text: &String| !text.is_empty();
     let namespace = args.namespace.clone().or_else(|| file?.namespace.clone());
     let watch_filter = args.watch_filter.clone().or_else(|| file?.watch_filter.clone());
+    let port = args.webhook_port.or_else(|| file?.webhook_port).filter(|port| *port != 0);
+    if port.is_none() && (args.webhook_cert_dir.is_some() || args.webhook_url.is_some()) {
+        return Err(Failure::new("the webhooks have no port").hint("add `--webhook-port 9443`").into());
+    }
     Ok(OperatorOptions {
         access,
         kinds,
         // An empty one means all, as for other controllers of Cluster API.
         namespace: namespace.filter(not_empty),
         watch_filter: watch_filter.filter(not_empty),
-        lease_namespace: args.leader_elect.then(lease),
+        lease_namespace: args.leader_elect.then(|| own.clone()),
         concurrency: args.concurrency.map(usize::from).or(file.map(|file| file.concurrency)).unwrap_or(20),
         metrics: args.metrics_bind_address.or_else(|| file?.metrics),
         health: args.health_probe_bind_address,
+        webhook: webhook(
+            port,
+            args.webhook_cert_dir.clone().or_else(|| file?.webhook_cert_dir.clone()),
+            args.webhook_url.clone().or_else(|| file?.webhook_url.clone()),
+            own,
+        ),
     })
 }
 
@@ -83,8 +96,25 @@ pub(crate) fn of_config(config: &OperatorConfig) -> Operator {
         concurrency: config.concurrency,
         metrics: config.metrics,
         health: None,
+        webhook: webhook(
+            config.webhook_port,
+            config.webhook_cert_dir.clone(),
+            config.webhook_url.clone(),
+            own_namespace(Path::new(NAMESPACE_FILE)),
+        ),
     };
     Operator::new(options, Arc::new(PoolSystems), Arc::new(NoopObserver), SystemClock::shared())
+}
+
+/// The webhooks on every address of the machine; none without a port. `namespace` has their Service and their Secret.
+fn webhook(
+    port: Option<u16>,
+    cert_dir: Option<PathBuf>,
+    url: Option<String>,
+    namespace: String,
+) -> Option<WebhookOptions> {
+    let listen = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port?));
+    Some(WebhookOptions { cert_dir, url, ..WebhookOptions::new(listen, namespace) })
 }
 
 fn own_namespace(file: &Path) -> String {

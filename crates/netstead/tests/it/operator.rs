@@ -122,21 +122,35 @@ fn the_packaged_rights_and_flags_are_enough() {
     let (_, deployment) = server.call("GET", deployment, None);
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
     assert_eq!(container["name"], "manager");
+    let webhook = free_port().unwrap();
     let args: Vec<String> = container["args"]
         .as_array()
         .unwrap()
         .iter()
         .filter_map(|arg| arg.as_str())
-        // Two ports that are free in a pod.
+        // Ports that are free in a pod.
         .map(|arg| arg.replace("=:8080", "=127.0.0.1:0").replace("=:9440", "=127.0.0.1:0"))
+        .map(|arg| arg.replace("=9443", &format!("={webhook}")))
         .collect();
     let kubeconfig = server.service_account("netstead-ipam-system", "netstead-operator");
     let mut command = sandbox.command();
     command.args(&args).arg("--kubeconfig").arg(&kubeconfig);
     command.args(["--leader-elect-namespace", "netstead-ipam-system"]);
+    // Nothing leads to a Service here.
+    command.arg("--webhook-url").arg(format!("https://127.0.0.1:{webhook}"));
     let mut operator = Process::start("netstead operator", &mut command).unwrap();
     claim(&server, "one");
     assert_eq!(wait_until(SOON, || bound(&server, "one")).as_deref(), Some("10.0.0.2"));
+    // The webhooks have the rights they need: the pool is in use, and is written in its old version too.
+    let pool =
+        |version: &str| format!("/apis/ipam.cluster.x-k8s.io/{version}/namespaces/shop/inclusterippools/lan");
+    let deletion = format!("{}?dryRun=All", pool("v1alpha2"));
+    let refused = || (server.call("DELETE", &deletion, None).0 == 400).then_some(());
+    assert!(wait_until(SOON, refused).is_some());
+    let old = wait_until(SOON, || {
+        Some(server.call("GET", &pool("v1alpha1"), None)).filter(|(status, _)| *status == 200)
+    });
+    assert_eq!(old.unwrap().1["spec"]["gateway"], "10.0.0.1");
     let path = "/apis/ipam.cluster.x-k8s.io/v1beta2/namespaces/shop/ipaddressclaims/one";
     server.delete(path);
     assert!(wait_until(SOON, || (server.call("GET", path, None).0 == 404).then_some(())).is_some());
@@ -187,4 +201,15 @@ fn a_flag_that_means_nothing_is_refused() {
             .contains("write an address and a port")
     );
     assert!(said("operator --kinds InClusterIPPool --concurrency 0").contains("concurrency"));
+    assert!(said("operator --kinds InClusterIPPool --webhook-port 70000").contains("webhook-port"));
+    for url in ["http://192.0.2.7:9443", "https://", "https://a@b", "https://192.0.2.7/?x", "192.0.2.7:9443"]
+    {
+        let said = said(&format!("operator --kinds InClusterIPPool --webhook-port 9443 --webhook-url {url}"));
+        assert!(said.contains("write `https://192.0.2.7:9443`"), "{url}: {said}");
+    }
+    let without = said("operator --kinds InClusterIPPool --webhook-cert-dir /etc/netstead/webhook");
+    assert!(
+        without.contains("the webhooks have no port") && without.contains("--webhook-port 9443"),
+        "{without}"
+    );
 }

@@ -52,7 +52,7 @@ impl Entry {
 }
 
 /// Reads an IP address as it is written, without a zone.
-pub(super) fn address(text: &str) -> Result<Address, String> {
+pub(crate) fn address(text: &str) -> Result<Address, String> {
     let ip: IpAddr = text.parse().map_err(|_| format!("`{text}` is no IP address"))?;
     Ok(Address::from(ip))
 }

@@ -124,6 +124,7 @@ impl Space {
             concurrency: 8,
             metrics: None,
             health: None,
+            webhook: None,
         }
     }
 

@@ -80,7 +80,13 @@ fn there_is_one_namespace_and_everything_is_in_it_and_labelled() {
     let namespace = &namespaces[0]["metadata"]["name"];
     for object in &objects {
         let metadata = &object["metadata"];
-        let of_the_cluster = ["Namespace", "ClusterRole", "ClusterRoleBinding"];
+        let of_the_cluster = [
+            "Namespace",
+            "ClusterRole",
+            "ClusterRoleBinding",
+            "ValidatingWebhookConfiguration",
+            "MutatingWebhookConfiguration",
+        ];
         let is_of_cluster = of_the_cluster.iter().any(|kind| object["kind"] == *kind);
         assert_eq!(metadata.get("namespace"), (!is_of_cluster).then_some(namespace), "{object}");
         assert_eq!(metadata["labels"]["cluster.x-k8s.io/provider"], "ipam-netstead", "{object}");
@@ -99,6 +105,10 @@ fn there_is_one_namespace_and_everything_is_in_it_and_labelled() {
         "--leader-elect",
         "--diagnostics-address",
         "--health-probe-bind-address",
+        "--metrics-bind-address",
+        "--concurrency",
+        "--webhook-port",
+        "--webhook-cert-dir",
     ] {
         assert!(help.contains(flag), "{flag}");
     }
