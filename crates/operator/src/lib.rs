@@ -12,6 +12,7 @@
 //! - `pool_index`: which addresses of a pool are free; no step looks at all of them. `line`: the order of claims that wait. Pure.
 //! - `claim_step` decides what a claim needs next, `claim_controller` does it, and says why no address is given out twice.
 //! - [`ExternalPools`]: pools whose addresses are kept in another system; `external_controller` asks them.
+//! - `naming`: how the address of a claim is to be called in DNS: after the Machine that the claim is for.
 //! - `pool_controller`: finalizer and status of pools. `lease`: one of several replicas works. `workers`: key by key.
 //!
 //! Start with `claim_controller.rs`.
@@ -33,6 +34,7 @@ mod kinds;
 mod lease;
 mod line;
 mod metrics;
+mod naming;
 mod object;
 mod operator;
 mod pool_controller;
@@ -45,7 +47,7 @@ mod world;
 
 pub use self::{
     definitions::definition,
-    external::{ExternalClaim, ExternalPool, ExternalPools, NoExternalPools},
+    external::{ExternalAddress, ExternalClaim, ExternalPool, ExternalPools, Naming, NoExternalPools},
     interval_set::IntervalSet,
     kinds::{PoolKind, UnknownKind},
     operator::{Operator, OperatorError, OperatorOptions},

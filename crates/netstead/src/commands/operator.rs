@@ -10,7 +10,7 @@ use tracing::info;
 use crate::{
     cli::{Global, operator as cli},
     config::{FoundConfig, OperatorConfig},
-    external_pools::PoolSystems,
+    external_pools::{LedgerPlace, PoolSystems},
     failure::Failure,
     loaded_config::LoadedConfig,
     logging::{self, LogFilter},
@@ -31,8 +31,8 @@ pub(crate) async fn operator(global: &Global, args: &cli::Operator) -> anyhow::R
     }
     let options = options(args, settings.config.operator.as_ref())?;
     let stop = stop_on_signal()?;
-    let operator =
-        Operator::new(options, Arc::new(PoolSystems), Arc::new(NoopObserver), SystemClock::shared());
+    let systems = PoolSystems::new(LedgerPlace::There(Box::new(global.clone())));
+    let operator = Operator::new(options, Arc::new(systems), Arc::new(NoopObserver), SystemClock::shared());
     operator.run(&stop).await?;
     Ok(())
 }
@@ -73,7 +73,7 @@ fn options(args: &cli::Operator, file: Option<&OperatorConfig>) -> anyhow::Resul
 }
 
 /// The operator of `run`: the node that leads works.
-pub(crate) fn of_config(config: &OperatorConfig) -> Operator {
+pub(crate) fn of_config(config: &OperatorConfig, ledger: LedgerPlace) -> Operator {
     let options = OperatorOptions {
         access: config.access.clone(),
         kinds: config.kinds.clone(),
@@ -84,7 +84,8 @@ pub(crate) fn of_config(config: &OperatorConfig) -> Operator {
         metrics: config.metrics,
         health: None,
     };
-    Operator::new(options, Arc::new(PoolSystems), Arc::new(NoopObserver), SystemClock::shared())
+    let systems = PoolSystems::new(ledger);
+    Operator::new(options, Arc::new(systems), Arc::new(NoopObserver), SystemClock::shared())
 }
 
 fn own_namespace(file: &Path) -> String {
