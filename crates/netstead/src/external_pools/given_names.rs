@@ -22,6 +22,8 @@ pub(super) struct GivenNames {
 #[derive(Debug)]
 struct Given {
     holder: String,
+    /// Of the claim.
+    key: String,
     at: Duration,
 }
 
@@ -34,18 +36,24 @@ impl GivenNames {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a name to a holder. Returns the other holder that got it lately.
-    pub(super) fn give(&self, name: &str, holder: &str) -> Result<(), String> {
+    /// Gives a name to a claim of a holder. The error is another holder that got it lately.
+    pub(super) fn give(&self, name: &str, holder: &str, key: &str) -> Result<(), String> {
         let now = self.clock.monotonic();
         let mut names = self.names();
         names.retain(|_, given| now.saturating_sub(given.at) < MEMORY);
         match names.get(name) {
             Some(given) if given.holder != holder => Err(given.holder.clone()),
             _ => {
-                names.insert(name.to_owned(), Given { holder: holder.to_owned(), at: now });
+                let (holder, key) = (holder.to_owned(), key.to_owned());
+                names.insert(name.to_owned(), Given { holder, key, at: now });
                 Ok(())
             }
         }
+    }
+
+    /// Forgets the names of a claim that is released.
+    pub(super) fn forget(&self, key: &str) {
+        self.names().retain(|_, given| given.key != key);
     }
 
     /// Forgets a name, if this holder got it.
@@ -73,17 +81,21 @@ mod tests {
 
     #[test]
     fn a_name_is_given_to_one_holder_until_others_see_it() {
-        let clock = Arc::new(ManualClock::default());
-        let names = GivenNames::new(Arc::clone(&clock) as Arc<dyn Clock>);
-        assert_eq!(names.give("web.example.com", "the Machine a/web"), Ok(()));
-        assert_eq!(names.give("web.example.com", "the Machine a/web"), Ok(()));
-        assert_eq!(names.give("web.example.com", "the Machine b/web"), Err("the Machine a/web".to_owned()));
-        assert_eq!(names.give("db.example.com", "the Machine b/web"), Ok(()));
+        let clock = ManualClock::default();
+        let names = GivenNames::new(clock.shared());
+        let give = |name: &str, holder: &str, key: &str| names.give(name, holder, key);
+        assert_eq!(give("web.example.com", "a", "a-1"), Ok(()));
+        // A second claim of the same Machine.
+        assert_eq!(give("web.example.com", "a", "a-2"), Ok(()));
+        assert_eq!(give("web.example.com", "b", "b-1"), Err("a".to_owned()));
+        assert_eq!(give("db.example.com", "b", "b-1"), Ok(()));
         clock.advance(MEMORY);
-        assert_eq!(names.give("web.example.com", "the Machine b/web"), Ok(()));
-        names.take_back("web.example.com", "the Machine a/web");
-        assert!(names.give("web.example.com", "the Machine a/web").is_err());
-        names.take_back("web.example.com", "the Machine b/web");
-        assert_eq!(names.give("web.example.com", "the Machine a/web"), Ok(()));
+        assert_eq!(give("web.example.com", "b", "b-1"), Ok(()));
+        names.take_back("web.example.com", "a");
+        assert!(give("web.example.com", "a", "a-1").is_err());
+        names.take_back("web.example.com", "b");
+        assert_eq!(give("web.example.com", "a", "a-1"), Ok(()));
+        names.forget("a-1");
+        assert_eq!(give("web.example.com", "b", "b-2"), Ok(()));
     }
 }

@@ -196,7 +196,7 @@ impl NetBoxPool {
             Err(error) => return Ok((None, Some(format!("`{text}` is no DNS name: {error}")))),
         };
         let holder = holder(naming, key);
-        if let Err(other) = self.given.give(&name, &holder) {
+        if let Err(other) = self.given.give(&name, &holder, key) {
             return Ok((None, Some(taken(&name, &format!("{other} has it")))));
         }
         let named = match self.netbox()?.named(&name).await {
@@ -305,6 +305,8 @@ impl ExternalPool for NetBoxPool {
     }
 
     async fn release(&self, claim: &ExternalClaim) -> Result<(), BackendError> {
-        self.netbox()?.release_all(&claim.key).await
+        self.netbox()?.release_all(&claim.key).await?;
+        self.given.forget(&claim.key);
+        Ok(())
     }
 }

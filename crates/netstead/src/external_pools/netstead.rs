@@ -87,7 +87,7 @@ impl NetsteadPool {
         let holder = holder(naming, key);
         let mut names = Names { free: Vec::new(), problem: wanted.problem };
         for name in wanted.names {
-            let user = match self.given.give(name.as_str(), &holder) {
+            let user = match self.given.give(name.as_str(), &holder, key) {
                 Ok(()) => self.user_of(&name, naming, key).await,
                 Err(other) => Ok(Some(format!("{other} has it"))),
             };
@@ -208,24 +208,23 @@ impl ExternalPool for NetsteadPool {
         let has_all = |held: &Held| {
             wanted.problem.is_none() && !wanted.names.is_empty() && held.hostnames == wanted.names
         };
-        let (held, problem) = match held.filter(has_all) {
-            Some(held) => (held, None),
-            None => {
-                let names = self.free_names(wanted, &naming, &key).await?;
-                let mut labels = vec![(CLAIM, claim.hostname.clone())];
-                labels.extend(naming.machine.map(|machine| (MACHINE, machine)));
-                labels.extend(naming.cluster.map(|cluster| (CLUSTER, cluster)));
-                let description = format!("`{}` of Cluster API", claim.hostname);
-                let request = LedgerRequest {
-                    pool: &self.pool,
-                    key: &key,
-                    want: claim.want,
-                    hostnames: &names.free,
-                    labels: &labels,
-                    description: &description,
-                };
-                (self.ledger.claim(&request).await?, names.problem)
-            }
+        let (held, problem) = if let Some(held) = held.filter(has_all) {
+            (held, None)
+        } else {
+            let names = self.free_names(wanted, &naming, &key).await?;
+            let mut labels = vec![(CLAIM, claim.hostname.clone())];
+            labels.extend(naming.machine.map(|machine| (MACHINE, machine)));
+            labels.extend(naming.cluster.map(|cluster| (CLUSTER, cluster)));
+            let description = format!("`{}` of Cluster API", claim.hostname);
+            let request = LedgerRequest {
+                pool: &self.pool,
+                key: &key,
+                want: claim.want,
+                hostnames: &names.free,
+                labels: &labels,
+                description: &description,
+            };
+            (self.ledger.claim(&request).await?, names.problem)
         };
         Ok(ExternalAddress {
             address: held.address,
@@ -236,7 +235,10 @@ impl ExternalPool for NetsteadPool {
     }
 
     async fn release(&self, claim: &ExternalClaim) -> Result<(), BackendError> {
-        self.ledger.release(&self.pool, &ledger_key(&claim.key)).await
+        let key = ledger_key(&claim.key);
+        self.ledger.release(&self.pool, &key).await?;
+        self.given.forget(&key);
+        Ok(())
     }
 }
 

@@ -59,6 +59,7 @@ fn delete(server: &KubeApiServer, name: &str) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one pool from its first address to its last")]
 fn claims_get_addresses_of_prefixes_of_netbox_in_order_with_our_key() {
     let Some(netbox) = NetBox::start() else { return };
     let sandbox = Sandbox::empty();

@@ -209,5 +209,9 @@ fn a_server_with_an_operator_serves_its_own_pools_in_process_and_for_every_names
     assert_eq!(claims_of(&sandbox).len(), 0);
     let gone = || resolve::a(sandbox.dns(), "shared.lab.test").values.is_empty().then_some(());
     assert!(wait_until(SOON, gone).is_some());
+    // The next machine with this name has it at once.
+    claim(&server, "three", "GlobalNetsteadIPPool", ", annotations: { netstead.io/hostname: shared }");
+    let address = address_of(&server, "three");
+    resolve::until(&[&address], || resolve::a(sandbox.dns(), "shared.lab.test"));
     sandbox.stop();
 }

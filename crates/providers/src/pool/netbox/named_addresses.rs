@@ -1,7 +1,7 @@
 //! Addresses with a name, a tenant, tags and a gateway, as pools of Cluster API have them.
 //!
-//! The gateway of a prefix need not be an address in NetBox, which would hand it out then. Who gets it keeps it until the next
-//! address is there, and gives it back: so nobody else gets it meanwhile.
+//! The gateway of a prefix need not be an address in NetBox, which would then hand it out. A claim that is given the gateway makes
+//! its next address first and removes the gateway afterwards, so no other claim is given the gateway meanwhile.
 
 use netstead_model::{
     Address, BackendClaim, BackendError, BackendErrorKind, BackendObject, Cidr, Range, Want,
