@@ -10,7 +10,7 @@ use netstead_model::{
 
 use crate::{
     ClaimQuery, Client, ClientError,
-    types::{ClaimInput, ClaimOutput, ReleaseOutcome},
+    types::{ClaimInput, ClaimOutput, PoolOutput, ReleaseOutcome},
 };
 
 mod convert;
@@ -41,7 +41,7 @@ impl PoolBackend for RemotePools {
         let description = Some(claim.note.clone()).filter(|note| !note.is_empty());
         let input =
             ClaimInput { address, prefer, length: claim.length, description, ..ClaimInput::default() };
-        let (output, _) = self.client.claim(&claim.pool, &claim.key, &input).await.map_err(failed)?;
+        let (output, _) = self.client.claim(&claim.pool, &claim.key, &input).await?;
         if output.address.is_none() {
             // The other Netstead has a backend of its own, which has not answered yet.
             let why = output.why.as_deref().unwrap_or("it waits for a backend of its own");
@@ -51,12 +51,12 @@ impl PoolBackend for RemotePools {
     }
 
     async fn release(&self, pool: &str, object: &BackendObject) -> Result<GivenBack, BackendError> {
-        let answer = self.client.release(pool, &object.key, &object.reference).await.map_err(failed)?;
+        let answer = self.client.release(pool, &object.key, &object.reference).await?;
         Ok(if answer.outcome == ReleaseOutcome::Released { GivenBack::Done } else { GivenBack::AlreadyGone })
     }
 
     async fn look_up(&self, pool: &str, key: &str) -> Result<Vec<BackendObject>, BackendError> {
-        let found = self.client.look_up(pool, key).await.map_err(failed)?;
+        let found = self.client.look_up(pool, key).await?;
         match found {
             Some(claim) if claim.address.is_none() => {
                 Err(BackendError::unknown("the claim waits at the other Netstead"))
@@ -69,34 +69,43 @@ impl PoolBackend for RemotePools {
     async fn list(&self, pool: &str, prefix: &str, after: Option<&str>) -> Result<ObjectPage, BackendError> {
         let (pool, after) = (Some(pool.to_owned()), after.map(ToOwned::to_owned));
         let query = ClaimQuery { pool, after, limit: Some(PAGE), ..ClaimQuery::default() };
-        let page = self.client.page(&query).await.map_err(failed)?;
+        let page = self.client.page(&query).await?;
         let ours = |claim: &ClaimOutput| claim.address.is_some() && claim.key.starts_with(prefix);
         let objects = page.items.into_iter().filter(ours).map(convert::object);
         Ok(ObjectPage { objects: objects.collect::<Result<_, _>>().map_err(foreign)?, next: page.next })
     }
 
     async fn describe(&self, pool: &str) -> Result<BackendPoolInfo, BackendError> {
-        let found = self.client.pool(pool).await.map_err(failed)?;
-        convert::pool(found.value).map_err(foreign)
+        pool_info(self.client.pool(pool).await?.value)
     }
 
     async fn changed(&self, pool: &str) -> Result<Option<String>, BackendError> {
         // Counters would not do: one claim may take the place of another. The sequence number of the other ledger grows with
         // every change there, so the list is sometimes read without need.
         let query = ClaimQuery { pool: Some(pool.to_owned()), limit: Some(1), ..ClaimQuery::default() };
-        Ok(Some(self.client.page(&query).await.map_err(failed)?.seq.to_string()))
+        Ok(Some(self.client.page(&query).await?.seq.to_string()))
     }
+}
+
+/// A pool of another Netstead as its backends see it.
+pub fn pool_info(pool: PoolOutput) -> Result<BackendPoolInfo, BackendError> {
+    convert::pool(pool).map_err(foreign)
 }
 
 fn foreign(reason: impl std::fmt::Display) -> BackendError {
     BackendError::unavailable(format!("the other Netstead's answer cannot be used: {reason}"))
 }
 
+impl From<ClientError> for BackendError {
+    fn from(error: ClientError) -> Self {
+        failed(&error)
+    }
+}
+
 /// Turns the other server's error into the kind that says what to do next.
-#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands it over")]
-fn failed(error: ClientError) -> BackendError {
+fn failed(error: &ClientError) -> BackendError {
     let slug = error.problem().map(|problem| problem.slug().to_owned());
-    let kind = match (slug.as_deref(), &error) {
+    let kind = match (slug.as_deref(), error) {
         (_, ClientError::Unknown { .. }) | (Some("backend-does-not-answer"), _) => BackendErrorKind::Unknown,
         (Some("exhausted" | "quota-reached" | "paused"), _) => BackendErrorKind::Exhausted,
         (

@@ -28,7 +28,7 @@ mod transport;
 pub mod types;
 
 pub use self::{
-    backend::RemotePools,
+    backend::{RemotePools, pool_info},
     client::{Change, CheckOutput, CheckProblem, Client, DeletedPool, Tagged},
     error::ClientError,
     event_stream::{EventStream, Streamed, StreamedEvent},

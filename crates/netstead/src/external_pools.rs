@@ -1,124 +1,69 @@
 //! [`PoolSystems`]: the systems outside of a cluster whose pools the operator serves.
 
+mod given_names;
+mod ledger_access;
+mod netbox;
+mod netstead;
+mod phpipam;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use netstead_model::{Address, BackendClaim, BackendError, BackendPoolInfo, Ident, PoolBackend as _};
-use netstead_operator::{ExternalClaim, ExternalPool, ExternalPools, PoolKind};
-use netstead_providers::{
-    BuildContext, PhpIpamSecurity, Secret,
-    pool::phpipam::{Config, PhpIpamPools},
-};
-use serde::Deserialize;
+use netstead_model::SystemClock;
+use netstead_operator::{ExternalPool, ExternalPools, PoolKind};
+use netstead_providers::Tls;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// Opens pools of phpIPAM.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct PoolSystems;
+use self::given_names::GivenNames;
+pub(crate) use self::ledger_access::LedgerPlace;
 
-/// `spec` of a `PHPIPAMIPPool`.
-#[derive(Deserialize)]
-#[serde(default)]
-struct PhpIpamSpec {
-    subnetid: i64,
-    credentials: PhpIpamCredentials,
-    tls: PhpIpamTls,
+/// Opens pools of phpIPAM, of NetBox and of Netstead's ledger.
+#[derive(Debug)]
+pub(crate) struct PoolSystems {
+    ledger: LedgerPlace,
+    names: Arc<GivenNames>,
 }
 
-impl Default for PhpIpamSpec {
-    fn default() -> Self {
-        Self { subnetid: -1, credentials: PhpIpamCredentials::default(), tls: PhpIpamTls::default() }
+impl PoolSystems {
+    pub(crate) fn new(ledger: LedgerPlace) -> Self {
+        Self { ledger, names: Arc::new(GivenNames::new(SystemClock::shared())) }
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PhpIpamCredentials {
-    username: String,
-    password: String,
-    app_id: String,
-    endpoint: String,
+#[async_trait]
+impl ExternalPools for PoolSystems {
+    async fn open(&self, kind: PoolKind, spec: &Value) -> Result<Arc<dyn ExternalPool>, String> {
+        match kind {
+            PoolKind::PhpIpamPool => phpipam::open(spec),
+            PoolKind::NetBoxPool | PoolKind::GlobalNetBoxPool => netbox::open(spec, &self.names),
+            PoolKind::NetsteadPool | PoolKind::GlobalNetsteadPool => {
+                netstead::open(spec, self.ledger.open().await?, &self.names)
+            }
+            _ => Err(format!("pools of the kind {kind} are in the cluster itself")),
+        }
+    }
 }
 
+/// `spec.tls`
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct PhpIpamTls {
+struct TlsSpec {
     insecure: bool,
     fingerprint: Option<String>,
     server_name: Option<String>,
 }
 
-#[async_trait]
-impl ExternalPools for PoolSystems {
-    async fn open(&self, _kind: PoolKind, spec: &Value) -> Result<Arc<dyn ExternalPool>, String> {
-        // The message of a wrong type names no value, which may be a secret.
-        let spec: PhpIpamSpec = serde_path_to_error::deserialize(spec)
-            .map_err(|error| format!("spec.{}: it has the wrong type", error.path()))?;
-        if spec.subnetid < 0 {
-            return Err("spec.subnetid: the id of a subnet is needed, as phpIPAM's pages show it".to_owned());
-        }
-        let credentials = spec.credentials;
-        for (name, value) in [
-            ("endpoint", &credentials.endpoint),
-            ("app_id", &credentials.app_id),
-            ("username", &credentials.username),
-            ("password", &credentials.password),
-        ] {
-            if value.is_empty() {
-                return Err(format!(
-                    "spec.credentials.{name}: it is missing, here and in the Secret of credentialsRef"
-                ));
-            }
-        }
-        let PhpIpamCredentials { endpoint, app_id, username, password } = credentials;
-        let is_https = endpoint.starts_with("https://");
-        let mut config = Config::new(endpoint, &app_id, &username, Secret::new(password));
-        if is_https {
-            config.connection.security = PhpIpamSecurity::SslToken;
-        }
-        config.connection.tls.insecure = spec.tls.insecure;
-        config.connection.tls.fingerprint = spec.tls.fingerprint;
-        config.connection.tls.server_name = spec.tls.server_name;
-        let name = "phpipam".parse::<Ident>().map_err(|error| error.to_string())?;
-        let pools = config.open(&BuildContext::new(name)).map_err(|error| {
-            let field = match error.key {
-                "url" => "credentials.endpoint",
-                "app" => "credentials.app_id",
-                "user" => "credentials.username",
-                "password" => "credentials.password",
-                _ => "tls",
-            };
-            format!("spec.{field}: {}", error.problem)
-        })?;
-        Ok(Arc::new(PhpIpamPool { pools, subnet: spec.subnetid.to_string() }))
+impl TlsSpec {
+    fn apply_to(self, tls: &mut Tls) {
+        tls.insecure = self.insecure;
+        tls.fingerprint = self.fingerprint;
+        tls.server_name = self.server_name;
     }
 }
 
-/// A subnet of phpIPAM.
-#[derive(Debug)]
-struct PhpIpamPool {
-    pools: PhpIpamPools,
-    subnet: String,
-}
-
-#[async_trait]
-impl ExternalPool for PhpIpamPool {
-    async fn describe(&self) -> Result<BackendPoolInfo, BackendError> {
-        self.pools.describe(&self.subnet).await
-    }
-
-    async fn claim(&self, claim: &ExternalClaim) -> Result<Address, BackendError> {
-        let wanted = BackendClaim {
-            pool: self.subnet.clone(),
-            key: claim.key.clone(),
-            want: claim.want,
-            length: None,
-            note: format!("`{}` of Cluster API", claim.hostname),
-        };
-        self.pools.claim_for_host(&wanted, &claim.hostname).await.map(|object| object.address)
-    }
-
-    async fn release(&self, claim: &ExternalClaim) -> Result<(), BackendError> {
-        self.pools.release_for_host(&self.subnet, &claim.key, &claim.hostname).await
-    }
+/// Reads a spec. The message of a wrong type names no value, which may be a secret.
+fn read_spec<T: DeserializeOwned>(spec: &Value) -> Result<T, String> {
+    serde_path_to_error::deserialize(spec)
+        .map_err(|error| format!("spec.{}: it is missing or has the wrong type", error.path()))
 }

@@ -197,7 +197,11 @@ impl RunContext<'_> {
         let listen = Some((dns_listen.as_slice(), connections));
         let names = DnsService::start(store, ledger, config, listen, &self.meter).await?;
         #[cfg(feature = "kubernetes")]
-        let operator = config.operator.as_ref().map(crate::commands::operator::of_config);
+        let operator = config.operator.as_ref().map(|config| {
+            let (ledger, engine) = (ledger.clone(), names.engine_slot().clone());
+            let place = crate::external_pools::LedgerPlace::Here { ledger, engine };
+            crate::commands::operator::of_config(config, place)
+        });
         let leadership = Leadership {
             store,
             ledger,

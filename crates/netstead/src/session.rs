@@ -28,15 +28,7 @@ impl Session {
             let client = Client::new(own.url(), Some(own.token()), options(global))?;
             return Ok(Self { client, own: Some(own) });
         }
-        let url = server_url::find(global).await?;
-        let url = url.as_str();
-        let several = url.contains(',');
-        if global.token.is_none() && global.token_file.is_none() && !several {
-            await_start(global, url).await?;
-        }
-        let token = token(global, url)?;
-        let client = Client::new(url, token.as_deref(), options(global))?;
-        Ok(Self { client, own: None })
+        Ok(Self { client: connect(global).await?, own: None })
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -49,6 +41,18 @@ impl Session {
             own.stop().await;
         }
     }
+}
+
+/// A client for the server that was named, or that is found here, with its token.
+pub(crate) async fn connect(global: &Global) -> anyhow::Result<Client> {
+    let url = server_url::find(global).await?;
+    let url = url.as_str();
+    let several = url.contains(',');
+    if global.token.is_none() && global.token_file.is_none() && !several {
+        await_start(global, url).await?;
+    }
+    let token = token(global, url)?;
+    Ok(Client::new(url, token.as_deref(), options(global))?)
 }
 
 /// A server on this machine may have been started a moment ago: it leaves its token before it answers, so the token is

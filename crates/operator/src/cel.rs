@@ -105,3 +105,29 @@ pub(crate) fn prefix_spec() -> Value {
         ),
     ])
 }
+
+/// The rule of a field that never changes.
+pub(crate) fn never_changes(message: &str) -> Value {
+    json!([{ "rule": "self == oldSelf", "message": message }])
+}
+
+/// The rule of a single address.
+pub(crate) fn address() -> Value {
+    json!([{ "rule": "isIP(self)", "message": "it is no IP address" }])
+}
+
+/// The rules of a prefix of NetBox.
+pub(crate) fn netbox_prefix() -> Value {
+    json!([
+        { "rule": "has(self.id) != has(self.cidr)", "message": "one of id and cidr is needed" },
+        { "rule": "!has(self.vrf) || has(self.cidr)", "message": "a vrf goes with a cidr: an id means one prefix by itself" },
+        {
+            "rule": "!has(self.cidr) || (isCIDR(self.cidr) && cidr(self.cidr).masked() == cidr(self.cidr))",
+            "message": "cidr is no network such as `10.0.3.0/24`, or has bits behind its length",
+        },
+        {
+            "rule": "!has(self.cidr) || !has(self.gateway) || self.cidr.contains(':') == self.gateway.contains(':')",
+            "message": "cidr and gateway are not of one family",
+        },
+    ])
+}

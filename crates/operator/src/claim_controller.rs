@@ -79,8 +79,8 @@ impl Shared {
                 Step::GiveKey(claim, address, pool, wanted) => {
                     return self.give_key(&claim, &address, &*pool, &wanted).await;
                 }
-                Step::Publish(claim) => {
-                    self.publish(&claim).await?;
+                Step::Publish(claim, ready) => {
+                    self.publish(&claim, &ready).await?;
                     return Ok(None);
                 }
                 Step::Release(claim, address) => {
@@ -189,9 +189,13 @@ impl Shared {
         self.remove_address_object(address, Some(&address.metadata.resource_version)).await.map(drop)
     }
 
-    async fn publish(&self, claim: &Claim) -> Result<(), KubernetesError> {
+    async fn publish(&self, claim: &Claim, ready: &Ready) -> Result<(), KubernetesError> {
         let name = claim.metadata.key();
-        self.write_status(claim, &Ready::yes("AddressAllocated"), Some(&claim.metadata.name)).await?;
+        self.write_status(claim, ready, Some(&claim.metadata.name)).await?;
+        if !ready.message.is_empty() {
+            let subject = (&api::claims(), &claim.metadata);
+            self.event(subject, EventKind::Warning, "NameNotGiven", &ready.message).await;
+        }
         if !claim.is_published() {
             let now = self.clock.wall();
             let waited = claim.metadata.creation_timestamp.map(|since| seconds_between(since, now));

@@ -11,10 +11,9 @@ use crate::{
     conditions::Ready,
     external::ExternalState,
     external_controller::external_claim,
-    kinds::GROUP,
     object::{
-        AddressObject, CLUSTER_NAME, Claim, EXTERNAL_KEY, GIVES_WAY, ObjectName, PROTECT_ADDRESS, PoolKey,
-        PoolObject, RELEASE_ADDRESS, WANTED,
+        AddressObject, CLUSTER_NAME, Claim, EXTERNAL_KEY, GIVES_WAY, NAME_PROBLEM, ObjectName,
+        PROTECT_ADDRESS, PoolKey, PoolObject, RELEASE_ADDRESS, WANTED,
     },
     pool_index::Refusal,
     world::{ClusterState, WorkKey, World},
@@ -48,7 +47,7 @@ pub(crate) enum Step {
     /// Write our key on the address in another system, which was recorded there without it.
     GiveKey(Arc<Claim>, Arc<AddressObject>, Arc<dyn ExternalPool>, ExternalClaim),
     /// Tell the claim's owner the address.
-    Publish(Arc<Claim>),
+    Publish(Arc<Claim>, Ready),
     /// The claim is being deleted, and its address with it.
     Release(Arc<Claim>, Option<Arc<AddressObject>>),
 }
@@ -302,11 +301,12 @@ impl World {
         if !deleting && let Some(patch) = repair(claim, key, pool, address) {
             return Step::Repair(Arc::clone(address), patch);
         }
-        let ready = Ready::yes("AddressAllocated");
+        let message = address.metadata.annotations.get(NAME_PROBLEM).cloned().unwrap_or_default();
+        let ready = Ready { message, ..Ready::yes("AddressAllocated") };
         let told = claim.status.address_ref.name == address.metadata.name
             && ready.is_said_by(&claim.status.conditions, claim.metadata.generation);
         if !told {
-            return Step::Publish(Arc::clone(claim));
+            return Step::Publish(Arc::clone(claim), ready);
         }
         if key.kind.is_external() && !deleting && !address.metadata.annotations.contains_key(EXTERNAL_KEY) {
             return self.next_without_key(claim, key, pool, address);
@@ -405,7 +405,7 @@ pub(crate) fn new_address(
         },
         "spec": {
             "claimRef": { "name": claim.metadata.name },
-            "poolRef": { "apiGroup": GROUP, "kind": key.kind.as_str(), "name": key.name.name },
+            "poolRef": { "apiGroup": key.kind.group(), "kind": key.kind.as_str(), "name": key.name.name },
             "address": address.to_string(),
             "prefix": prefix,
         },

@@ -4,13 +4,18 @@ use serde_json::{Value, json};
 
 use crate::{PoolKind, cel, conversion, kinds::GROUP};
 
+mod own_kinds;
+
 /// The definition of a kind, as an object of the API server.
 ///
 /// Fields, defaults and columns are those of the in-cluster provider, so that either can serve the pools of the other; the
 /// conditions and the columns `Ready` and `Age` are ours.
 pub fn definition(kind: PoolKind) -> Value {
-    if kind.is_external() {
-        return phpipam_definition(kind);
+    match kind {
+        PoolKind::PhpIpamPool => return phpipam_definition(kind),
+        PoolKind::NetBoxPool | PoolKind::GlobalNetBoxPool => return own_kinds::netbox_definition(kind),
+        PoolKind::NetsteadPool | PoolKind::GlobalNetsteadPool => return own_kinds::netstead_definition(kind),
+        _ => {}
     }
     let prefixes = kind.is_of_prefixes();
     let (list, units) = if prefixes { ("prefixes", "prefixes") } else { ("addresses", "addresses") };
@@ -51,7 +56,7 @@ fn whole(kind: PoolKind, description: &str, spec: &Value, status: &Value, own: &
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {
-            "name": format!("{}.{GROUP}", kind.plural()),
+            "name": format!("{}.{}", kind.plural(), kind.group()),
             "labels": {
                 "cluster.x-k8s.io/provider": "ipam-netstead",
                 "cluster.x-k8s.io/v1beta1": version,
@@ -62,7 +67,7 @@ fn whole(kind: PoolKind, description: &str, spec: &Value, status: &Value, own: &
             },
         },
         "spec": {
-            "group": GROUP,
+            "group": kind.group(),
             "scope": if kind.is_namespaced() { "Namespaced" } else { "Cluster" },
             "names": {
                 "kind": kind.as_str(),
@@ -131,11 +136,7 @@ fn phpipam_definition(kind: PoolKind) -> Value {
             "message": "one of credentials and credentialsRef is needed",
         }],
     });
-    let mut status = status("addresses");
-    if let Some(fields) = status.pointer_mut("/properties").and_then(Value::as_object_mut) {
-        fields.insert("gateway".to_owned(), text("The gateway of the subnet; empty if it has none."));
-        fields.insert("mask".to_owned(), text("The length of the subnet."));
-    }
+    let status = status_with_network();
     let columns = json!([
         { "name": "Subnet", "type": "integer", "jsonPath": ".spec.subnetid" },
         { "name": "Gateway", "type": "string", "jsonPath": ".status.gateway" },
@@ -148,6 +149,17 @@ fn phpipam_definition(kind: PoolKind) -> Value {
         &status,
         &columns,
     )
+}
+
+/// The status of a pool that is one network, with its gateway and length.
+fn status_with_network() -> Value {
+    let text = |description: &str| json!({ "description": description, "type": "string", "maxLength": 1024 });
+    let mut status = status("addresses");
+    if let Some(fields) = status.pointer_mut("/properties").and_then(Value::as_object_mut) {
+        fields.insert("gateway".to_owned(), text("The gateway of the subnet; empty if it has none."));
+        fields.insert("mask".to_owned(), text("The length of the subnet."));
+    }
+    status
 }
 
 fn entries(description: &str, at_least: u8, rules: &Value) -> Value {

@@ -24,6 +24,39 @@ pub struct ExternalClaim {
     /// `<claim>.<namespace>`
     pub hostname: String,
     pub want: Want,
+    /// How it is to be called in DNS; none for a kind that gives no names.
+    pub naming: Option<Naming>,
+}
+
+/// How the address of a claim is to be called in DNS.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Naming {
+    /// The names of the claim's annotation. Without any it is called `own`.
+    pub asked: Vec<String>,
+    /// The name of the Machine that the claim is for, else of the claim itself.
+    pub own: String,
+    /// `<namespace>/<name>` of that Machine. Its addresses may have one name.
+    pub machine: Option<String>,
+    /// `<namespace>/<name>` of its Cluster.
+    pub cluster: Option<String>,
+}
+
+/// An address that another system gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExternalAddress {
+    pub address: Address,
+    /// The length of its network and the gateway, where the pool has several networks.
+    pub network: Option<(u8, Option<Address>)>,
+    /// The names that it has in DNS.
+    pub names: Vec<String>,
+    /// Why it lacks a name that it was to have.
+    pub name_problem: Option<String>,
+}
+
+impl From<Address> for ExternalAddress {
+    fn from(address: Address) -> Self {
+        Self { address, network: None, names: Vec::new(), name_problem: None }
+    }
 }
 
 /// One pool of another system.
@@ -32,7 +65,7 @@ pub trait ExternalPool: Send + Sync + Debug {
     async fn describe(&self) -> Result<BackendPoolInfo, BackendError>;
 
     /// The address of the claim; the same one when it is asked again.
-    async fn claim(&self, claim: &ExternalClaim) -> Result<Address, BackendError>;
+    async fn claim(&self, claim: &ExternalClaim) -> Result<ExternalAddress, BackendError>;
 
     /// Gives back what the claim has. Nothing to give back is fine.
     async fn release(&self, claim: &ExternalClaim) -> Result<(), BackendError>;
@@ -113,17 +146,51 @@ impl ExternalState {
     }
 }
 
-/// The reason of a pool whose system refuses the credentials.
-pub(crate) const DENIED: &str = "InvalidPHPIPamCredentials";
+/// The reasons of the condition of a pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reasons {
+    pub(crate) ready: &'static str,
+    pub(crate) ready_message: &'static str,
+    /// A field or a Secret is missing or wrong.
+    pub(crate) wrong: &'static str,
+    pub(crate) denied: &'static str,
+    pub(crate) unavailable: &'static str,
+}
 
-/// The condition of a pool whose system answers with an error.
-pub(crate) fn not_ready(error: &BackendError) -> Ready {
-    let reason = match error.kind {
-        BackendErrorKind::Denied => DENIED,
-        BackendErrorKind::NoSuchPool | BackendErrorKind::Refused => "InvalidPHPIPamConfiguration",
-        _ => "PHPIPamUnavailable",
-    };
-    Ready::no(reason, with_hint(error))
+/// Those of capi-phpipam.
+const OF_PHPIPAM: Reasons = Reasons {
+    ready: "IPPoolReady",
+    ready_message: "IPPool is ready",
+    wrong: "InvalidPHPIPamConfiguration",
+    denied: "InvalidPHPIPamCredentials",
+    unavailable: "PHPIPamUnavailable",
+};
+const OWN: Reasons = Reasons {
+    ready: "PoolReady",
+    ready_message: "",
+    wrong: "InvalidSpec",
+    denied: "CredentialsRefused",
+    unavailable: "SystemUnavailable",
+};
+
+impl Reasons {
+    pub(crate) const fn of(kind: PoolKind) -> Self {
+        if matches!(kind, PoolKind::PhpIpamPool) { OF_PHPIPAM } else { OWN }
+    }
+
+    /// The condition of a pool whose system answers with an error.
+    pub(crate) fn not_ready(self, error: &BackendError) -> Ready {
+        let reason = match error.kind {
+            BackendErrorKind::Denied => self.denied,
+            BackendErrorKind::NoSuchPool | BackendErrorKind::Refused => self.wrong,
+            _ => self.unavailable,
+        };
+        Ready::no(reason, with_hint(error))
+    }
+
+    pub(crate) fn ready(self) -> Ready {
+        Ready { message: self.ready_message.to_owned(), ..Ready::yes(self.ready) }
+    }
 }
 
 /// The reason of a claim's condition, and how soon it is worth another attempt.

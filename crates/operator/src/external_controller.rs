@@ -13,10 +13,11 @@ use crate::{
     claim_step::{self, NewAddress},
     conditions::Ready,
     events::EventKind,
-    external::{self, ExternalClaim, ExternalPool, ExternalState, limited},
+    external::{self, ExternalAddress, ExternalClaim, ExternalPool, ExternalState, Reasons, limited},
     kinds,
     object::{
-        AddressObject, Claim, EXTERNAL_KEY, INSTALLATION, ObjectName, PoolKey, PoolObject, RELEASE_ADDRESS,
+        AddressObject, Claim, EXTERNAL_KEY, INSTALLATION, NAME_PROBLEM, NAMES, ObjectName, PoolKey,
+        PoolObject, RELEASE_ADDRESS,
     },
     shared::Shared,
     world::{Pool, WorkKey},
@@ -79,22 +80,19 @@ impl Shared {
             Some(pool) => Ok(pool),
             None => self.open_external(key, &object).await?,
         };
+        let reasons = Reasons::of(key.kind);
         let (pool, info, ready) = match opened {
-            Err(problem) => (None, None, Ready::no("InvalidPHPIPamConfiguration", problem)),
+            Err(problem) => (None, None, Ready::no(reasons.wrong, problem)),
             Ok(pool) => match limited(pool.describe()).await {
-                Ok(info) => (
-                    Some(pool),
-                    Some(info),
-                    Ready { message: "IPPool is ready".to_owned(), ..Ready::yes("IPPoolReady") },
-                ),
-                Err(error) => (Some(pool), None, external::not_ready(&error)),
+                Ok(info) => (Some(pool), Some(info), reasons.ready()),
+                Err(error) => (Some(pool), None, reasons.not_ready(&error)),
             },
         };
         let ready = match problem {
-            Some(problem) => Ready::no("InvalidPHPIPamConfiguration", problem),
+            Some(problem) => Ready::no(reasons.wrong, problem),
             None => ready,
         };
-        let every = pause(&ready);
+        let every = pause(&ready, reasons);
         let generation = object.metadata.generation;
         let asked = self.clock.monotonic();
         let woken = self.change_pool(key, |state| {
@@ -124,7 +122,7 @@ impl Shared {
     ) -> Result<Result<Arc<dyn ExternalPool>, String>, KubernetesError> {
         let mut spec = object.spec.clone();
         if let Some(reference) = spec.get("credentialsRef").cloned() {
-            match self.credentials(&reference).await? {
+            match self.credentials(key, &reference).await? {
                 Ok(credentials) => {
                     if let Some(fields) = spec.as_object_mut() {
                         fields.insert("credentials".to_owned(), credentials);
@@ -137,10 +135,20 @@ impl Shared {
         Ok(timeout(OPEN, self.external.open(key.kind, &spec)).await.unwrap_or_else(|_| slow()))
     }
 
-    /// The values of a Secret, as texts.
-    async fn credentials(&self, reference: &Value) -> Result<Result<Value, String>, KubernetesError> {
+    /// The values of a Secret, as texts. A pool in a namespace reads Secrets of that namespace alone.
+    async fn credentials(
+        &self,
+        key: &PoolKey,
+        reference: &Value,
+    ) -> Result<Result<Value, String>, KubernetesError> {
         let text = |field: &str| reference.get(field).and_then(Value::as_str).unwrap_or_default();
-        let name = ObjectName::new(text("namespace"), text("name"));
+        let namespace = if key.kind.is_namespaced() { &key.name.namespace } else { text("namespace") };
+        for (field, value) in [("namespace", namespace), ("name", text("name"))] {
+            if value.is_empty() {
+                return Ok(Err(format!("spec.credentialsRef.{field}: it is missing")));
+            }
+        }
+        let name = ObjectName::new(namespace, text("name"));
         let secrets = kinds::resource("", "v1", "secrets", "Secret", true);
         let secret = match self.api.get::<Value>(&secrets, &name).await {
             Ok(Some(secret)) => secret,
@@ -170,16 +178,18 @@ impl Shared {
         wanted: &ExternalClaim,
     ) -> Result<Again, KubernetesError> {
         let name = claim.metadata.key();
+        let naming = self.naming(claim, key).await?;
+        let wanted = &ExternalClaim { naming, ..wanted.clone() };
         // From here on the pool stays, until the object of the address is seen or there is no address.
         self.change_pool(key, |pool| pool.drawing.insert(name.clone()));
         let answer = match limited(pool.claim(wanted)).await {
-            Ok(address) if wanted.want == Want::Any && self.is_promised_to_another(key, address) => {
-                self.draw_another(key, pool, wanted, address).await
+            Ok(given) if wanted.want == Want::Any && self.is_promised_to_another(key, given.address) => {
+                self.draw_another(key, pool, wanted, given.address).await
             }
             answer => answer,
         };
-        let address = match answer {
-            Ok(address) => address,
+        let given = match answer {
+            Ok(given) => given,
             Err(error) => {
                 self.note_failure(key, &name, &error);
                 let (ready, again) = external::refusal(&error);
@@ -187,10 +197,10 @@ impl Shared {
                 return Ok(Some(again));
             }
         };
-        let Some(object) = self.object_of(claim, key, address, &wanted.key) else {
+        let Some(object) = self.object_of(claim, key, &given, &wanted.key) else {
             return Ok(Some(ASK_AGAIN));
         };
-        self.create_address(claim, &NewAddress { address, object }).await
+        self.create_address(claim, &NewAddress { address: given.address, object }).await
     }
 
     /// Remembers that a claim got no address. One that found the system full keeps its place, so that it is the first to ask
@@ -244,7 +254,7 @@ impl Shared {
         pool: &dyn ExternalPool,
         wanted: &ExternalClaim,
         promised: Address,
-    ) -> Result<Address, BackendError> {
+    ) -> Result<ExternalAddress, BackendError> {
         limited(pool.release(wanted)).await?;
         let info = {
             let world = self.world();
@@ -264,16 +274,23 @@ impl Shared {
         Err(BackendError::new(BackendErrorKind::Exhausted, message))
     }
 
-    fn object_of(&self, claim: &Claim, key: &PoolKey, address: Address, external_key: &str) -> Option<Value> {
+    fn object_of(
+        &self,
+        claim: &Claim,
+        key: &PoolKey,
+        given: &ExternalAddress,
+        external_key: &str,
+    ) -> Option<Value> {
         let world = self.world();
         let pool = world.pool(key)?;
         let info = pool.external.as_ref()?.info.as_ref()?;
-        let bits = address.kind().bits();
-        let prefix = info.network.map_or(bits, |network| network.len());
+        let address = given.address;
+        let of_pool = || (info.network.map_or(address.kind().bits(), |network| network.len()), info.gateway);
+        let (prefix, gateway) = given.network.unwrap_or_else(of_pool);
         let mut object =
-            claim_step::new_address(claim, key, pool.object.as_deref()?, address, prefix, info.gateway);
+            claim_step::new_address(claim, key, pool.object.as_deref()?, address, prefix, gateway);
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.insert("annotations".to_owned(), json!({ EXTERNAL_KEY: external_key }));
+            metadata.insert("annotations".to_owned(), annotations(given, external_key));
         }
         Some(object)
     }
@@ -288,16 +305,21 @@ impl Shared {
         wanted: &ExternalClaim,
     ) -> Result<Again, KubernetesError> {
         let name = claim.metadata.key();
-        let problem = match limited(pool.claim(wanted)).await {
-            Ok(address) if Want::Exact(address) == wanted.want => {
-                let patch = json!({ "metadata": { "annotations": { EXTERNAL_KEY: wanted.key } } });
+        let naming = match claim.pool() {
+            Some(key) => self.naming(claim, &key).await?,
+            None => None,
+        };
+        let problem = match limited(pool.claim(&ExternalClaim { naming, ..wanted.clone() })).await {
+            Ok(given) if Want::Exact(given.address) == wanted.want => {
+                let patch = json!({ "metadata": { "annotations": annotations(&given, &wanted.key) } });
                 let version = &object.metadata.resource_version;
                 self.api.patch(&crate::api::addresses(), &object.metadata.key(), version, patch).await?;
                 info!(claim = %name, address = object.spec.address, "An address got its key in the other system.");
                 return Ok(None);
             }
-            Ok(address) => {
-                format!("the other system has {address} for the claim, not {}", object.spec.address)
+            Ok(given) => {
+                let (has, not) = (given.address, &object.spec.address);
+                format!("the other system has {has} for the claim, not {not}")
             }
             Err(error) => format!("{} has no key in the other system: {error}", object.spec.address),
         };
@@ -411,8 +433,8 @@ fn candidates(info: &BackendPoolInfo, after: Address) -> impl Iterator<Item = Ad
 }
 
 /// How long a pool is not asked. Refused credentials are not sent often: phpIPAM locks out a client after ten.
-fn pause(ready: &Ready) -> Duration {
-    if ready.good || ready.reason == external::DENIED { ASK } else { ASK_AGAIN }
+fn pause(ready: &Ready, reasons: Reasons) -> Duration {
+    if ready.good || ready.reason == reasons.denied { ASK } else { ASK_AGAIN }
 }
 
 fn hostname(claim: &ObjectName) -> String {
@@ -423,7 +445,19 @@ fn hostname(claim: &ObjectName) -> String {
 pub(crate) fn external_claim(claim: &ObjectName, pool: &PoolObject, want: Want) -> ExternalClaim {
     let installation = pool.metadata.annotations.get(INSTALLATION).unwrap_or(&pool.metadata.uid);
     let key = format!("capi/{installation}/{}/{}", claim.namespace, claim.name);
-    ExternalClaim { key, hostname: hostname(claim), want }
+    ExternalClaim { key, hostname: hostname(claim), want, naming: None }
+}
+
+/// The annotations of the object of an address.
+fn annotations(given: &ExternalAddress, key: &str) -> Value {
+    let mut annotations = serde_json::Map::from_iter([(EXTERNAL_KEY.to_owned(), Value::from(key))]);
+    if !given.names.is_empty() {
+        annotations.insert(NAMES.to_owned(), Value::from(given.names.join(",")));
+    }
+    if let Some(problem) = &given.name_problem {
+        annotations.insert(NAME_PROBLEM.to_owned(), Value::from(problem.as_str()));
+    }
+    Value::Object(annotations)
 }
 
 /// The part of a patch that remembers the installation; empty if it is remembered or there is none to remember.

@@ -6,6 +6,8 @@ use netstead_wire::kubernetes::Resource;
 
 /// The group of Cluster API's address management.
 pub const GROUP: &str = "ipam.cluster.x-k8s.io";
+/// The group of the kinds that are Netstead's own.
+const OWN_GROUP: &str = "ipam.netstead.io";
 
 /// A kind of pool that claims may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,15 +17,23 @@ pub enum PoolKind {
     InClusterPrefixPool,
     GlobalInClusterPrefixPool,
     PhpIpamPool,
+    NetBoxPool,
+    GlobalNetBoxPool,
+    NetsteadPool,
+    GlobalNetsteadPool,
 }
 
 impl PoolKind {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 9] = [
         Self::InClusterIpPool,
         Self::GlobalInClusterIpPool,
         Self::InClusterPrefixPool,
         Self::GlobalInClusterPrefixPool,
         Self::PhpIpamPool,
+        Self::NetBoxPool,
+        Self::GlobalNetBoxPool,
+        Self::NetsteadPool,
+        Self::GlobalNetsteadPool,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -33,6 +43,10 @@ impl PoolKind {
             Self::InClusterPrefixPool => "InClusterPrefixPool",
             Self::GlobalInClusterPrefixPool => "GlobalInClusterPrefixPool",
             Self::PhpIpamPool => "PHPIPAMIPPool",
+            Self::NetBoxPool => "NetBoxIPPool",
+            Self::GlobalNetBoxPool => "GlobalNetBoxIPPool",
+            Self::NetsteadPool => "NetsteadIPPool",
+            Self::GlobalNetsteadPool => "GlobalNetsteadIPPool",
         }
     }
 
@@ -43,12 +57,24 @@ impl PoolKind {
             Self::InClusterPrefixPool => "inclusterprefixpools",
             Self::GlobalInClusterPrefixPool => "globalinclusterprefixpools",
             Self::PhpIpamPool => "phpipamippools",
+            Self::NetBoxPool => "netboxippools",
+            Self::GlobalNetBoxPool => "globalnetboxippools",
+            Self::NetsteadPool => "netsteadippools",
+            Self::GlobalNetsteadPool => "globalnetsteadippools",
         }
+    }
+
+    /// The group of its definition.
+    pub const fn group(self) -> &'static str {
+        if self.gives_names() { OWN_GROUP } else { GROUP }
     }
 
     /// Whether its pools are in a namespace and serve claims of that namespace only.
     pub const fn is_namespaced(self) -> bool {
-        matches!(self, Self::InClusterIpPool | Self::InClusterPrefixPool)
+        matches!(
+            self,
+            Self::InClusterIpPool | Self::InClusterPrefixPool | Self::NetBoxPool | Self::NetsteadPool
+        )
     }
 
     /// Whether its claims get prefixes.
@@ -58,7 +84,20 @@ impl PoolKind {
 
     /// Whether its addresses are kept in another system.
     pub const fn is_external(self) -> bool {
-        matches!(self, Self::PhpIpamPool)
+        matches!(self, Self::PhpIpamPool) || self.gives_names()
+    }
+
+    /// Whether its pools are subnets of one network, whose gateway and length are in the status.
+    pub(crate) const fn has_one_network(self) -> bool {
+        matches!(self, Self::PhpIpamPool | Self::NetsteadPool | Self::GlobalNetsteadPool)
+    }
+
+    /// Whether its addresses get the names of their machines.
+    pub const fn gives_names(self) -> bool {
+        matches!(
+            self,
+            Self::NetBoxPool | Self::GlobalNetBoxPool | Self::NetsteadPool | Self::GlobalNetsteadPool
+        )
     }
 
     /// The version of its definition.
@@ -68,11 +107,11 @@ impl PoolKind {
 
     /// The kind that a reference means. A reference without a group means none of ours.
     pub fn of_reference(group: &str, kind: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| group == GROUP && one.as_str() == kind)
+        Self::ALL.into_iter().find(|one| group == one.group() && one.as_str() == kind)
     }
 
     pub(crate) fn resource(self) -> Resource {
-        resource(GROUP, self.version(), self.plural(), self.as_str(), self.is_namespaced())
+        resource(self.group(), self.version(), self.plural(), self.as_str(), self.is_namespaced())
     }
 }
 
@@ -94,9 +133,6 @@ impl FromStr for PoolKind {
         if let Some(kind) = Self::ALL.into_iter().find(|kind| kind.as_str() == text) {
             return Ok(kind);
         }
-        if LATER.contains(&text) {
-            return Err(UnknownKind(format!("pools of the kind {text} are not in this version")));
-        }
         let names = Self::ALL.map(Self::as_str);
         let near = |name: &&str| strsim::damerau_levenshtein(&name.to_lowercase(), &text.to_lowercase());
         Err(UnknownKind(match names.iter().min_by_key(|name| near(name)).filter(|name| near(name) <= 4) {
@@ -105,9 +141,6 @@ impl FromStr for PoolKind {
         }))
     }
 }
-
-/// Kinds that are planned.
-const LATER: [&str; 4] = ["NetBoxIPPool", "GlobalNetBoxIPPool", "NetsteadIPPool", "GlobalNetsteadIPPool"];
 
 pub(crate) fn resource(group: &str, version: &str, plural: &str, kind: &str, namespaced: bool) -> Resource {
     Resource {
@@ -131,6 +164,9 @@ mod tests {
         assert_eq!(meant("", "InClusterIPPool"), None);
         assert_eq!(meant("example.net", "InClusterIPPool"), None);
         assert_eq!(meant(GROUP, "IPPool"), None);
+        assert_eq!(meant("ipam.netstead.io", "NetBoxIPPool"), Some(PoolKind::NetBoxPool));
+        assert_eq!(meant(GROUP, "NetBoxIPPool"), None);
+        assert_eq!(meant("ipam.netstead.io", "InClusterIPPool"), None);
     }
 
     #[test]
@@ -141,9 +177,10 @@ mod tests {
             said("inclusterippool").unwrap_err(),
             "`inclusterippool` is no kind of pool; do you mean `InClusterIPPool`?"
         );
+        assert_eq!(said("GlobalNetBoxIPPool"), Ok(PoolKind::GlobalNetBoxPool));
         assert_eq!(
-            said("NetBoxIPPool").unwrap_err(),
-            "pools of the kind NetBoxIPPool are not in this version"
+            said("NetboxIPPool").unwrap_err(),
+            "`NetboxIPPool` is no kind of pool; do you mean `NetBoxIPPool`?"
         );
         assert!(said("x").unwrap_err().starts_with("`x` is no kind of pool; there are InClusterIPPool,"));
     }

@@ -13,6 +13,7 @@
 //! - `claim_step` decides what a claim needs next, `claim_controller` does it, and says why no address is given out twice.
 //! - [`ExternalPools`]: pools whose addresses are kept in another system; `external_controller` asks them.
 //! - `admission`: the webhooks. `conversion`: the old version of pools.
+//! - `naming`: how the address of a claim is to be called in DNS: after the Machine that the claim is for.
 //! - `pool_controller`: finalizer and status of pools. `lease`: one of several replicas works. `workers`: key by key.
 //!
 //! Start with `claim_controller.rs`.
@@ -36,6 +37,7 @@ mod kinds;
 mod lease;
 mod line;
 mod metrics;
+mod naming;
 mod object;
 mod operator;
 mod pool_controller;
@@ -49,7 +51,7 @@ mod world;
 pub use self::{
     admission::{WebhookOptions, check_webhook_url},
     definitions::definition,
-    external::{ExternalClaim, ExternalPool, ExternalPools, NoExternalPools},
+    external::{ExternalAddress, ExternalClaim, ExternalPool, ExternalPools, Naming, NoExternalPools},
     interval_set::IntervalSet,
     kinds::{PoolKind, UnknownKind},
     operator::{Operator, OperatorError, OperatorOptions},

@@ -30,6 +30,13 @@ pub(crate) const GIVES_WAY: &str = "ipam.netstead.io/gives-way";
 /// The annotation of an `IPAddress` with its key in another system.
 pub(crate) const EXTERNAL_KEY: &str = "ipam.netstead.io/key";
 
+/// The annotation of a claim with the names that its address gets in DNS, with commas between.
+pub(crate) const HOSTNAME: &str = "netstead.io/hostname";
+/// The annotation of an `IPAddress` with the names that it has in DNS.
+pub(crate) const NAMES: &str = "ipam.netstead.io/names";
+/// The annotation of an `IPAddress` with the reason why it lacks a name.
+pub(crate) const NAME_PROBLEM: &str = "ipam.netstead.io/name-problem";
+
 /// The annotation of a pool with the first part of its claims' keys in another system. It moves along with the pool.
 pub(crate) const INSTALLATION: &str = "ipam.netstead.io/installation";
 

@@ -96,7 +96,8 @@ impl World {
                 (None, None) => Ready::yes("PoolReady"),
             },
         };
-        let network = pool.external.as_ref().and_then(ExternalState::network);
+        let network =
+            pool.external.as_ref().filter(|_| key.kind.has_one_network()).and_then(ExternalState::network);
         let status = PoolStatus { counts: pool.counts(), ready, generation: metadata.generation, network };
         let written = &pool.written;
         let same = written.uid == metadata.uid && written.status.as_ref() == Some(&status);

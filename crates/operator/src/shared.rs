@@ -9,6 +9,7 @@ use crate::{
     ExternalPools,
     api::Api,
     metrics::Metrics,
+    naming::OwnerKinds,
     work_queue::WorkQueue,
     world::{WorkKey, World},
 };
@@ -25,6 +26,7 @@ pub(crate) struct Shared {
     pub(crate) synced: Notify,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) external: Arc<dyn ExternalPools>,
+    pub(crate) owner_kinds: OwnerKinds,
 }
 
 impl Shared {
@@ -45,6 +47,7 @@ impl Shared {
             synced: Notify::new(),
             metrics,
             external,
+            owner_kinds: OwnerKinds::default(),
         }
     }
 

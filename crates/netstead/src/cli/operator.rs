@@ -8,7 +8,8 @@ use netstead_operator::PoolKind;
 /// Give claims of Cluster API their addresses, out of pools in the cluster
 ///
 /// The pools are those of Cluster API's in-cluster provider, with the state in the cluster's own objects: no server and no store of
-/// Netstead is needed. What a flag does not say is taken from `[operator]` of the configuration file.
+/// Netstead is needed. Those of the kind `NetsteadIPPool` are pools of a server, which is found by `--url` and `--token` as for every
+/// other command. What a flag does not say is taken from `[operator]` of the configuration file.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -14,7 +14,7 @@ use tracing::info;
 use crate::{
     cli::{Global, operator as cli},
     config::{FoundConfig, OperatorConfig},
-    external_pools::PoolSystems,
+    external_pools::{LedgerPlace, PoolSystems},
     failure::Failure,
     loaded_config::LoadedConfig,
     logging::{self, LogFilter},
@@ -35,8 +35,8 @@ pub(crate) async fn operator(global: &Global, args: &cli::Operator) -> anyhow::R
     }
     let options = options(args, settings.config.operator.as_ref())?;
     let stop = stop_on_signal()?;
-    let operator =
-        Operator::new(options, Arc::new(PoolSystems), Arc::new(NoopObserver), SystemClock::shared());
+    let systems = PoolSystems::new(LedgerPlace::There(Box::new(global.clone())));
+    let operator = Operator::new(options, Arc::new(systems), Arc::new(NoopObserver), SystemClock::shared());
     operator.run(&stop).await?;
     Ok(())
 }
@@ -86,7 +86,7 @@ fn options(args: &cli::Operator, file: Option<&OperatorConfig>) -> anyhow::Resul
 }
 
 /// The operator of `run`: the node that leads works.
-pub(crate) fn of_config(config: &OperatorConfig) -> Operator {
+pub(crate) fn of_config(config: &OperatorConfig, ledger: LedgerPlace) -> Operator {
     let options = OperatorOptions {
         access: config.access.clone(),
         kinds: config.kinds.clone(),
@@ -103,7 +103,8 @@ pub(crate) fn of_config(config: &OperatorConfig) -> Operator {
             own_namespace(Path::new(NAMESPACE_FILE)),
         ),
     };
-    Operator::new(options, Arc::new(PoolSystems), Arc::new(NoopObserver), SystemClock::shared())
+    let systems = PoolSystems::new(ledger);
+    Operator::new(options, Arc::new(systems), Arc::new(NoopObserver), SystemClock::shared())
 }
 
 /// The webhooks on every address of the machine; none without a port. `namespace` has their Service and their Secret.

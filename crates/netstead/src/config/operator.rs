@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 table! {
     pub(super) struct OperatorKeys {
         /// the kinds of pools whose claims are served: `InClusterIPPool`, `GlobalInClusterIPPool`, `InClusterPrefixPool`,
-        /// `GlobalInClusterPrefixPool`, `PHPIPAMIPPool`
+        /// `GlobalInClusterPrefixPool`, `PHPIPAMIPPool`, `NetBoxIPPool`, `GlobalNetBoxIPPool`, `NetsteadIPPool`, `GlobalNetsteadIPPool`
         kinds: Vec<KindName>, unset "none: nothing is served";
         access: KubernetesAccess, all;
         /// only objects of this namespace are looked at

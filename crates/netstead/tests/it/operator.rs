@@ -1,5 +1,7 @@
 //! `netstead operator` and `[operator]` of `run`, as processes.
 
+mod netbox;
+mod netstead;
 mod packaging;
 mod phpipam;
 
@@ -190,10 +192,6 @@ fn a_flag_that_means_nothing_is_refused() {
     let sandbox = Sandbox::empty();
     let said = |line: &str| sandbox.fails(line).err;
     assert!(said("operator").contains("no kind of pool is switched on"));
-    assert!(
-        said("operator --kinds NetBoxIPPool")
-            .contains("pools of the kind NetBoxIPPool are not in this version")
-    );
     assert!(said("operator --kinds InClusterIPool").contains("do you mean `InClusterIPPool`?"));
     assert!(said("operator --kinds InClusterIPPool --webhook").contains("unexpected argument"));
     assert!(

@@ -11,6 +11,7 @@ mod fault_proxy;
 mod garbage;
 mod lead;
 mod moved;
+mod naming;
 mod packaging;
 mod pauses;
 mod pools;

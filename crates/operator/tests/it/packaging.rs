@@ -13,7 +13,9 @@ fn definitions_have_the_names_and_labels_that_clusterctl_looks_for() {
     for kind in PoolKind::ALL {
         let definition = definition(kind);
         let plural = format!("{}s", kind.as_str().to_lowercase());
-        assert_eq!(definition["metadata"]["name"], format!("{plural}.ipam.cluster.x-k8s.io"));
+        let own = kind.as_str().contains("Netstead") || kind.as_str().contains("NetBox");
+        let group = if own { "ipam.netstead.io" } else { "ipam.cluster.x-k8s.io" };
+        assert_eq!(definition["metadata"]["name"], format!("{plural}.{group}"));
         assert_eq!(definition["spec"]["names"]["plural"], plural);
         let version = definition["spec"]["versions"][0]["name"].clone();
         assert_eq!(

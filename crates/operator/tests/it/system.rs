@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use netstead_model::{Address, BackendError, BackendErrorKind, BackendPoolInfo, Family, Range, Want};
-use netstead_operator::{ExternalClaim, ExternalPool, ExternalPools, PoolKind};
+use netstead_operator::{ExternalAddress, ExternalClaim, ExternalPool, ExternalPools, Naming, PoolKind};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -32,6 +32,8 @@ struct State {
     /// The claims that asked, by hostname, in order.
     asked: Vec<String>,
     released: Vec<String>,
+    /// How the claims were to be called, by hostname.
+    namings: BTreeMap<String, Naming>,
     waiting: BTreeSet<String>,
 }
 
@@ -65,6 +67,11 @@ impl Subnet {
         self.state.lock().unwrap().asked.clone()
     }
 
+    /// How a claim was to be called.
+    pub(crate) fn naming(&self, hostname: &str) -> Naming {
+        self.state.lock().unwrap().namings.get(hostname).cloned().unwrap()
+    }
+
     pub(crate) fn released(&self) -> Vec<String> {
         self.state.lock().unwrap().released.clone()
     }
@@ -77,6 +84,7 @@ impl Subnet {
     fn take(&self, claim: &ExternalClaim) -> Result<Address, BackendError> {
         let mut state = self.state.lock().unwrap();
         state.asked.push(claim.hostname.clone());
+        state.namings.extend(claim.naming.clone().map(|naming| (claim.hostname.clone(), naming)));
         if let Some(known) = state.records.get(&claim.key) {
             return Ok(*known);
         }
@@ -103,7 +111,8 @@ impl Subnet {
 #[async_trait]
 impl ExternalPools for System {
     async fn open(&self, _kind: PoolKind, spec: &Value) -> Result<Arc<dyn ExternalPool>, String> {
-        let id = spec["subnetid"].as_i64().unwrap_or_default();
+        let id =
+            spec["subnetid"].as_i64().or_else(|| spec["pool"].as_str()?.parse().ok()).unwrap_or_default();
         let subnet = self.subnets.lock().unwrap().get(&id).cloned();
         let subnet = subnet.ok_or_else(|| format!("there is no subnet {id}"))?;
         Ok(Arc::new(Opened(subnet)))
@@ -133,13 +142,19 @@ impl ExternalPool for Opened {
         })
     }
 
-    async fn claim(&self, claim: &ExternalClaim) -> Result<Address, BackendError> {
+    async fn claim(&self, claim: &ExternalClaim) -> Result<ExternalAddress, BackendError> {
         let subnet = &self.0;
         let answer = subnet.take(claim);
         subnet.state.lock().unwrap().waiting.insert(claim.key.clone());
         let _ = subnet.hangs.subscribe().wait_for(|hangs| !*hangs).await;
         subnet.state.lock().unwrap().waiting.remove(&claim.key);
-        answer
+        // The name `taken` is that of something else.
+        let is_taken = claim.naming.as_ref().is_some_and(|naming| naming.asked == ["taken"]);
+        answer.map(|address| ExternalAddress {
+            names: claim.naming.iter().filter(|_| !is_taken).map(|naming| naming.own.clone()).collect(),
+            name_problem: is_taken.then(|| "the name is taken".to_owned()),
+            ..address.into()
+        })
     }
 
     async fn release(&self, claim: &ExternalClaim) -> Result<(), BackendError> {

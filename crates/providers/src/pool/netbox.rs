@@ -4,6 +4,8 @@
 //! so two claims never get the same one. It knows no keys: ours stands in a custom field, and is looked up before every claim. Two
 //! claims with one key that arrive together may get two addresses; the worker gives one of them back.
 
+mod named_addresses;
+
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
@@ -13,9 +15,10 @@ use netstead_model::{
 };
 use netstead_settings::{Configured, Identity, Kind, table};
 use netstead_wire::http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
+pub use self::named_addresses::{NamedAddress, NewAddressFields, PrefixFacts, PrefixUsage};
 use super::{BackendKind, BackendTraits};
 use crate::{
     BuildContext, Secret, SettingsError,
@@ -101,6 +104,8 @@ struct Place {
     /// The length of the mask of its addresses.
     length: u8,
     vrf: Option<u64>,
+    /// The custom fields of the prefix or range.
+    custom_fields: Row,
 }
 
 impl Place {
@@ -197,7 +202,13 @@ impl NetBoxPools {
         Ok(objects)
     }
 
-    async fn make(&self, place: &Place, claim: &BackendClaim) -> Result<BackendObject, BackendError> {
+    /// Makes the object of a claim, with `fields` of a caller's own beside those that it needs.
+    async fn make(
+        &self,
+        place: &Place,
+        claim: &BackendClaim,
+        fields: &NewAddressFields,
+    ) -> Result<BackendObject, BackendError> {
         let field = self.api.key_field().name();
         let marks = Marks { claim: Some(claim.key.clone()), ..Marks::default() };
         let begun = CLAIM_DESCRIPTION.trim_end_matches('`');
@@ -205,10 +216,11 @@ impl NetBoxPools {
         // The note begins with the key in quotes; other words follow where there is none.
         let note = if note.starts_with('`') { note } else { format!("`{}` {note}", claim.key) };
         let description: String = format!("{begun}{note}").chars().take(ROOM).collect();
-        let mut body = Row::from_iter([
-            ("description".to_owned(), json!(description.trim_end())),
-            ("custom_fields".to_owned(), json!({ field: marks.field() })),
-        ]);
+        let mut body = fields.body();
+        let mut custom_fields = fields.custom_fields.clone();
+        custom_fields.insert(field.to_owned(), json!(marks.field()));
+        body.insert("description".to_owned(), json!(description.trim_end()));
+        body.insert("custom_fields".to_owned(), json!(custom_fields));
         let asked = match claim.want {
             Want::Exact(address) | Want::Prefer(address) => Some(address),
             Want::Any => None,
@@ -260,6 +272,29 @@ impl NetBoxPools {
         Ok(made)
     }
 
+    /// Removes exactly this object, if it still carries its key.
+    async fn remove(&self, object: &BackendObject) -> Result<GivenBack, BackendError> {
+        let known = [ADDRESSES, PREFIXES].iter().any(|path| object.reference.starts_with(path));
+        if !known || id_in(&object.reference) == u64::MAX {
+            return Ok(GivenBack::AlreadyGone);
+        }
+        let (row, etag) = match self.api.get_with_etag(&object.reference, &[]).await {
+            Ok(found) => found,
+            Err(ApiError::Refused { code: 404, .. }) => return Ok(GivenBack::AlreadyGone),
+            Err(error) => return Err(error.of_backend()),
+        };
+        if marks_of(&row, self.api.key_field().name()).claim.as_deref() != Some(object.key.as_str()) {
+            return Ok(GivenBack::AlreadyGone);
+        }
+        match self.api.change_one(Method::DELETE, &object.reference, None, etag.as_deref()).await {
+            Ok(()) => Ok(GivenBack::Done),
+            Err(ApiError::Refused { code: 404, .. }) => Ok(GivenBack::AlreadyGone),
+            // It changed meanwhile: a look says what it is now.
+            Err(ApiError::Refused { code: 412, message, .. }) => Err(BackendError::unavailable(message)),
+            Err(error) => Err(error.of_backend()),
+        }
+    }
+
     /// Sees that the pool hands out an address, and that it is free.
     async fn is_free(&self, place: &Place, address: Address) -> Result<(), BackendError> {
         if !place.hosts().contains(address) {
@@ -289,30 +324,12 @@ impl PoolBackend for NetBoxPools {
             return Ok(oldest);
         }
         let _turn = self.making.acquire().await;
-        self.make(&place, claim).await
+        self.make(&place, claim, &NewAddressFields::default()).await
     }
 
     async fn release(&self, pool: &str, object: &BackendObject) -> Result<GivenBack, BackendError> {
         self.place(pool).await?;
-        let known = [ADDRESSES, PREFIXES].iter().any(|path| object.reference.starts_with(path));
-        if !known || id_in(&object.reference) == u64::MAX {
-            return Ok(GivenBack::AlreadyGone);
-        }
-        let (row, etag) = match self.api.get_with_etag(&object.reference, &[]).await {
-            Ok(found) => found,
-            Err(ApiError::Refused { code: 404, .. }) => return Ok(GivenBack::AlreadyGone),
-            Err(error) => return Err(error.of_backend()),
-        };
-        if marks_of(&row, self.api.key_field().name()).claim.as_deref() != Some(object.key.as_str()) {
-            return Ok(GivenBack::AlreadyGone);
-        }
-        match self.api.change_one(Method::DELETE, &object.reference, None, etag.as_deref()).await {
-            Ok(()) => Ok(GivenBack::Done),
-            Err(ApiError::Refused { code: 404, .. }) => Ok(GivenBack::AlreadyGone),
-            // It changed meanwhile: a look says what it is now.
-            Err(ApiError::Refused { code: 412, message, .. }) => Err(BackendError::unavailable(message)),
-            Err(error) => Err(error.of_backend()),
-        }
+        self.remove(object).await
     }
 
     async fn look_up(&self, pool: &str, key: &str) -> Result<Vec<BackendObject>, BackendError> {
@@ -362,14 +379,20 @@ fn of_prefix(row: &Row) -> Option<Place> {
     let prefix = Prefix::read(row).filter(|prefix| !prefix.is_container)?;
     let range = Range::new(prefix.cidr.first(), prefix.cidr.last()).ok()?;
     let (path, length, vrf) = (format!("{PREFIXES}{}/", prefix.id), prefix.cidr.len(), prefix.vrf);
-    Some(Place { path, range, length, vrf, prefix: Some(prefix) })
+    let custom_fields = custom_fields_of(row);
+    Some(Place { path, range, length, vrf, prefix: Some(prefix), custom_fields })
 }
 
 fn of_range(row: &Row) -> Option<Place> {
     let (first, length) = address_and_length(&text_of(row, "start_address"))?;
     let (last, _) = address_and_length(&text_of(row, "end_address"))?;
     let (range, path) = (Range::new(first, last).ok()?, format!("{RANGES}{}/", id_of(row, "id")?));
-    Some(Place { path, range, length, vrf: id_of(row, "vrf"), prefix: None })
+    let (vrf, custom_fields) = (id_of(row, "vrf"), custom_fields_of(row));
+    Some(Place { path, range, length, vrf, prefix: None, custom_fields })
+}
+
+fn custom_fields_of(row: &Row) -> Row {
+    row.get("custom_fields").and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
 /// An object as the worker sees it. One that is not ours has a key that no claim has.

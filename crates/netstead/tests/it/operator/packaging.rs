@@ -15,13 +15,17 @@ fn file(name: &str) -> std::path::PathBuf {
 
 /// The components: rights for every kind of pool, and the image of this version.
 fn rendered() -> String {
-    let list = |part: &str| {
-        PoolKind::ALL.iter().fold(String::new(), |text, kind| text + "\n  - " + kind.plural() + part)
+    let list = |own: bool, part: &str| {
+        let kinds = PoolKind::ALL.iter().filter(|kind| (kind.group() == "ipam.netstead.io") == own);
+        kinds.fold(String::new(), |text, kind| text + "\n  - " + kind.plural() + part)
     };
     TEMPLATE
-        .replace(" @pools@", &list(""))
-        .replace(" @pools/status@", &list("/status"))
-        .replace("\n  - @pools/finalizers@", &list("/finalizers"))
+        .replace(" @pools@", &list(false, ""))
+        .replace(" @pools/status@", &list(false, "/status"))
+        .replace("\n  - @pools/finalizers@", &list(false, "/finalizers"))
+        .replace(" @own-pools@", &list(true, ""))
+        .replace(" @own-pools/status@", &list(true, "/status"))
+        .replace(" @own-pools/finalizers@", &list(true, "/finalizers"))
         .replace("@version@", env!("CARGO_PKG_VERSION"))
 }
 
