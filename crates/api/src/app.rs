@@ -14,6 +14,7 @@ use crate::{
     cluster::{Cluster, EngineSlot, Peers},
     http::{failed_requests::FailedRequests, host_check::HostCheck},
     metrics::Metrics,
+    usage_history::UsageCache,
 };
 
 pub(crate) type AppState = Arc<App>;
@@ -43,6 +44,8 @@ pub(crate) struct App {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) started: Timestamp,
+    /// The history of pools as it was read last.
+    pub(crate) usage: Arc<UsageCache>,
     /// The store, for people: `local at /var/lib/netstead`.
     pub(crate) store: Arc<str>,
     pub(crate) host_check: HostCheck,

@@ -16,6 +16,7 @@
 //! - [`cluster`]: the nodes that share a store, the current leader, and the format that all of them understand.
 //! - `ports.rs`: traits that the binary implements: [`ConfigReader`], [`HostDoctor`].
 //! - `external_dns.rs`: a listener that external-dns writes to.
+//! - `usage_history`: how full pools were, and how much changed per day: [`UsageRecorder`] writes it.
 //! - `pages.rs`: [`Pages`], which the web page is built on.
 //! - `metrics`: Prometheus. `event_feed.rs`: events for streams. `openapi.rs`: the document, made from the handlers.
 //!
@@ -36,6 +37,7 @@ mod ports;
 mod problem;
 mod routes;
 mod serve;
+mod usage_history;
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -53,6 +55,7 @@ use self::{
     cluster::{Cluster, EngineSlot, Peers},
     http::host_check::HostCheck,
     metrics::Metrics,
+    usage_history::UsageCache,
 };
 pub use self::{
     daily_backups::{BackupFailure, BackupState, DailyBackups},
@@ -60,6 +63,7 @@ pub use self::{
     metrics::Meter,
     pages::{PageListener, Pages, PeerAddress},
     ports::{ConfigReader, HostDoctor, KindNames, ParsedConfig},
+    usage_history::{RecordError, UsageRecorder},
 };
 
 /// Everything the API serves. Cheap to clone; several listeners may share one.
@@ -82,6 +86,7 @@ pub struct Api {
     store: Arc<str>,
     metrics: Arc<Metrics>,
     started: Timestamp,
+    usage: Arc<UsageCache>,
 }
 
 impl Api {
@@ -108,6 +113,7 @@ impl Api {
             store: store.into(),
             metrics,
             started,
+            usage: Arc::default(),
         }
     }
 
@@ -231,6 +237,7 @@ impl Api {
             clock: Arc::clone(&self.clock),
             metrics: Arc::clone(&self.metrics),
             started: self.started,
+            usage: Arc::clone(&self.usage),
             store: Arc::clone(&self.store),
             host_check,
             failed: http::failed_requests::FailedRequests::default(),

@@ -26,6 +26,7 @@ pub(crate) mod sources_and_providers;
 pub(crate) mod status;
 pub(crate) mod store;
 pub(crate) mod tokens;
+pub(crate) mod usage;
 pub(crate) mod what_if;
 
 use std::sync::Arc;
@@ -86,6 +87,8 @@ pub(crate) fn documented() -> OpenApiRouter<AppState> {
         .routes(routes!(pools::list))
         .routes(routes!(pools::get, pools::put, pools::delete))
         .routes(routes!(pools::blocks::list))
+        .routes(routes!(usage::of_pool))
+        .routes(routes!(usage::all))
         .routes(routes!(claims::get, claiming::put, claiming::release))
         .routes(routes!(claiming::renew))
         .routes(routes!(claiming::transfer))

@@ -20,6 +20,7 @@ mod session;
 mod status;
 mod text_format;
 mod token;
+mod usage_history;
 mod vocabulary;
 
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,9 @@ pub use self::{
     session::{LoginLinkOutput, SessionOutput},
     status::{BackendOutput, BackupOutput, DamageOutput, StatusOutput, UncomparedPoolOutput},
     token::{TokenInput, TokenOutput},
+    usage_history::{
+        ChangesOfDay, FillingPool, ForecastOutput, PoolHistoryOutput, UsageDay, UsageOutput, UsageSample,
+    },
     vocabulary::{
         AddressState, AdoptTool, ChangeAction, ChangeKind, ClaimState, Degradation, DriftKind,
         EngineEventKind, EventKind, Family, FindingState, ListOrder, ListedAddressState, Mode, NodeRole,

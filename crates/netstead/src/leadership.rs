@@ -3,8 +3,8 @@
 //! 1. `wait_for_lead`: waits until the store grants the lead, which raises the epoch. Meanwhile polls the sources on standby.
 //! 2. The format of the store is checked, then the ledger takes over in this epoch.
 //! 3. `start_services`: publishes this node as the leader, brings the file's pools into the ledger, and starts the engine.
-//! 4. `lead_until_deposed`: follows dynamic targets, sends notifications, raises the format, and prunes members, until the ledger
-//!    says that a later epoch leads.
+//! 4. `lead_until_deposed`: follows dynamic targets, sends notifications, raises the format, prunes members, and records the
+//!    usage of pools, until the ledger says that a later epoch leads.
 //! 5. The node stops answering as a leader first, then the engine stops. Back to 1.
 //!
 //! This loop does not decide who leads. Each commit of the ledger and the engine is conditional on the epoch or the head, so a
@@ -14,7 +14,7 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use netstead_api::{
-    DailyBackups,
+    DailyBackups, UsageRecorder,
     cluster::{Cluster, ClusterError},
 };
 use netstead_engine::{Engine, EngineError};
@@ -167,6 +167,7 @@ impl Leadership<'_> {
             epoch,
             dry_run: self.writes != Writes::All,
         };
+        let usage = UsageRecorder::new(self.ledger, Some(engine), self.names.backends(), epoch);
         let work = async {
             tokio::join!(
                 self.names.follow_targets(&ending),
@@ -175,6 +176,7 @@ impl Leadership<'_> {
                 self.cluster.run_member_pruning(),
                 backends.run(|| self.names.pools(), &ending),
                 self.run_operator(&ending),
+                usage.run(&ending),
             );
             std::future::pending::<()>().await;
         };

@@ -17,6 +17,7 @@
 
 mod assets;
 mod calls;
+mod chart;
 mod form;
 mod guard;
 mod login;

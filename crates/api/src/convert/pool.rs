@@ -119,9 +119,16 @@ pub(crate) fn output(status: &PoolStatus) -> PoolOutput {
 /// As [`output`], with what the backend last said of its pool.
 pub(crate) fn described(status: &PoolStatus, said: Option<&Described>) -> PoolOutput {
     let Some(said) = said.filter(|_| status.pool.spec.upstream.is_some()) else { return output(status) };
-    let usage = Usage { size: said.info.size, free: said.info.free, ..status.usage };
-    let status = PoolStatus { pool: status.pool.clone(), usage };
+    let status = PoolStatus { pool: status.pool.clone(), usage: described_usage(status, Some(said)) };
     PoolOutput { described: Some(said.at), ..output(&status) }
+}
+
+/// The counters of a pool; size and what is free as its backend says, if it has one that said so.
+pub(crate) fn described_usage(status: &PoolStatus, said: Option<&Described>) -> Usage {
+    match said.filter(|_| status.pool.spec.upstream.is_some()) {
+        Some(said) => Usage { size: said.info.size, free: said.info.free, ..status.usage },
+        None => status.usage,
+    }
 }
 
 pub(crate) fn usage(usage: &Usage) -> types::Usage {

@@ -146,6 +146,7 @@ mod tests {
             tokens: Tokens::open(store, clock.clone()).await.unwrap(),
             clock,
             metrics: Arc::default(),
+            usage: Arc::default(),
             started: SystemClock.wall(),
             store: "memory".into(),
             host_check: crate::http::host_check::HostCheck::default(),

@@ -40,5 +40,6 @@ mod support;
 mod tenants;
 mod tls;
 mod tokens;
+mod usage;
 mod waiting;
 mod what_if;

@@ -8,8 +8,8 @@ use crate::{
     ClientError,
     transport::Repeat,
     types::{
-        PoolInput, PoolOutput, ReleaseDriftInput, ReleaseOutput, ReservationInput, ReservationOutput,
-        RestoreDriftInput,
+        PoolHistoryOutput, PoolInput, PoolOutput, ReleaseDriftInput, ReleaseOutput, ReservationInput,
+        ReservationOutput, RestoreDriftInput, UsageOutput,
     },
 };
 
@@ -28,6 +28,11 @@ struct Force<'a> {
     abandon: Option<&'a str>,
 }
 
+#[derive(Serialize)]
+struct Days {
+    days: u32,
+}
+
 /// The result of deleting a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeletedPool {
@@ -41,6 +46,16 @@ impl Client {
     pub async fn pool(&self, name: &str) -> Result<Tagged<PoolOutput>, ClientError> {
         let answer = self.get_tagged(&["pools", name], &()).await?;
         Ok(Tagged { value: answer.value, etag: answer.etag })
+    }
+
+    /// How full a pool was, and when it will be full.
+    pub async fn pool_history(&self, name: &str) -> Result<PoolHistoryOutput, ClientError> {
+        Ok(self.get_tagged(&["pools", name, "usage"], &()).await?.value)
+    }
+
+    /// How much changed on each of the last days, and which pools fill.
+    pub async fn usage(&self, days: u32) -> Result<UsageOutput, ClientError> {
+        Ok(self.get_tagged(&["usage"], &Days { days }).await?.value)
     }
 
     /// Makes a pool. One that is there with the same settings is fine.

@@ -4,7 +4,7 @@ use crate::record;
 
 /// Every key there may be, as `docs/reference/store.md` writes it: a test compares the two. `<…>` stands for one part
 /// of a key; at its end, for all that follows.
-pub const KEYS: [&str; 41] = [
+pub const KEYS: [&str; 44] = [
     "meta/epoch",
     "meta/format",
     "meta/restoring",
@@ -24,6 +24,9 @@ pub const KEYS: [&str; 41] = [
     "cluster/roll",
     "dns/zone/<zone>",
     "dns/set/<zone>/<name>/<TYPE>",
+    "usage/recent/<pool>",
+    "usage/days/<pool>",
+    "usage/changes",
     "engine/owner",
     "engine/time",
     "engine/head/<writer>",

@@ -41,6 +41,7 @@ pub(crate) enum What {
 Examples:
   netstead get pools
   netstead get pool lan
+  netstead get pool lan --usage          how full it was, day by day
   netstead get pools --selector site=ams -o json"
     )]
     Pools(Pools),
@@ -221,6 +222,9 @@ pub(crate) struct Pools {
     /// Only this pool
     #[arg(value_name = "NAME", conflicts_with_all = ["selector", "vrf"])]
     pub(crate) name: Option<Ident>,
+    /// How full it was on each day, and when it will be full
+    #[arg(long, requires = "name")]
+    pub(crate) usage: bool,
     #[command(flatten)]
     pub(crate) labelled: Labelled,
     #[command(flatten)]

@@ -25,6 +25,10 @@ const MOST_NAMED: usize = 10;
 
 pub(crate) async fn get(context: &Context, args: &Get) -> anyhow::Result<()> {
     match &args.what {
+        What::Pools(Pools { name: Some(name), usage: true, .. }) => {
+            refuse_watch(args.watch)?;
+            pool_usage(context, name.as_str()).await
+        }
         What::Pools(Pools { name: Some(name), .. }) => {
             refuse_watch(args.watch)?;
             one(context, &one_pool(context, name.as_str()).await?)
@@ -82,6 +86,22 @@ fn one<T: Row>(context: &Context, item: &T) -> anyhow::Result<()> {
 
 pub(super) async fn one_pool(context: &Context, name: &str) -> anyhow::Result<PoolOutput> {
     Ok(context.client.pool(name).await?.value)
+}
+
+/// How full a pool was: a line for each day, or everything as a document.
+async fn pool_usage(context: &Context, name: &str) -> anyhow::Result<()> {
+    let history = context.client.pool_history(name).await?;
+    match context.format {
+        Some(format @ (Format::Json | Format::Yaml)) => return output::document(&history, format),
+        Some(Format::Csv | Format::Name) => {}
+        None | Some(Format::Table | Format::Wide) => {
+            let forecast = history.forecast.as_ref();
+            let said = forecast.map(|forecast| format!("{name} grows: {}", forecast.sentence()));
+            output::list(&history.days, context.format, context.now())?;
+            return said.map_or(Ok(()), |said| output::emit(&format!("\n{said}\n")));
+        }
+    }
+    output::list(&history.days, context.format, context.now())
 }
 
 /// The claim `POOL/KEY`, or all claims of a key.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use netstead_client::types::{
     AddressOutput, ClaimOutput, EventOutput, MemberOutput, PoolOutput, ReservationOutput, TokenOutput, Usage,
+    UsageDay,
 };
 use netstead_model::readable_count;
 
@@ -53,6 +54,25 @@ impl Row for PoolOutput {
 
     fn name(&self) -> String {
         self.name.clone()
+    }
+}
+
+impl Row for UsageDay {
+    const COLUMNS: (&'static [&'static str], &'static [&'static str]) =
+        (&["DAY", "USED", "CLAIMS", "MADE", "ENDED"], &[]);
+
+    fn cells(&self, look: Audience) -> Vec<String> {
+        vec![
+            self.day.to_string(),
+            permyriad(self.used_permyriad, look),
+            self.claims.to_string(),
+            self.claimed.to_string(),
+            self.ended.to_string(),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.day.to_string()
     }
 }
 
@@ -245,6 +265,16 @@ fn used(usage: &Usage, look: Audience) -> String {
         // All is never almost all.
         10_000.. => format!("{whole}%"),
         used => format!("{}%", ((used + 50) / 100).min(99)),
+    }
+}
+
+/// A part in hundredths of a percent.
+fn permyriad(part: u32, look: Audience) -> String {
+    let exact = format!("{}.{:02}", part / 100, part % 100);
+    match look {
+        Audience::Programs => exact,
+        Audience::People { .. } if part.is_multiple_of(100) => format!("{}%", part / 100),
+        Audience::People { .. } => format!("{exact}%"),
     }
 }
 

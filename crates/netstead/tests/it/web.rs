@@ -3,6 +3,7 @@
 mod accessible;
 mod at_work;
 mod behind_proxies;
+mod charts;
 mod forms;
 mod in_a_browser;
 mod leader_lost;

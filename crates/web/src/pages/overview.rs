@@ -4,14 +4,15 @@ use askama::Template;
 use axum::response::Response;
 use jiff::Timestamp;
 use netstead_client::types::{
-    Degradation, EventOutput, HistoryOutput, Page, ProviderOutput, ServerState, SourceView, StatusOutput,
+    Degradation, EventOutput, FillingPool, HistoryOutput, Page, ProviderOutput, ServerState, SourceView,
+    StatusOutput,
 };
 
 use crate::{
     calls::{Calls, Target},
     pages::{
-        forecast::{self, Forecast},
         history::{Happened, merged},
+        usage::{self, ChangesChart},
     },
     parts::{Bar, When, Words, count, percent},
     shell::{Section, Shell},
@@ -30,6 +31,7 @@ struct OverviewPage {
     state: State,
     todo: Vec<Words>,
     parked: Vec<Parked>,
+    /// Pools that will be full soon.
     forecasts: Vec<Forecast>,
     waiting: Vec<Words>,
     warnings: Vec<Words>,
@@ -40,6 +42,14 @@ struct OverviewPage {
     changes: Vec<Happened>,
     /// Why changes of names are not among them.
     changes_missing: String,
+    per_day: Option<ChangesChart>,
+}
+
+/// A pool that will be full soon.
+#[derive(Debug)]
+struct Forecast {
+    pool: String,
+    text: String,
 }
 
 /// How things are, in one sentence.
@@ -91,7 +101,8 @@ pub(crate) async fn show(visit: Visit) -> Response {
         Ok(status) => status,
         Err(problem) => return visit.trouble(&problem),
     };
-    let (changes, changes_missing) = newest(&visit.calls, visit.now).await;
+    let ((changes, changes_missing), usage) =
+        tokio::join!(newest(&visit.calls, visit.now), usage::all(&visit));
     let state = state(&status, &visit);
     let parked = status.providers.iter().filter_map(|provider| {
         let parked = provider.parked.as_ref()?;
@@ -99,7 +110,10 @@ pub(crate) async fn show(visit: Visit) -> Response {
     });
     let mut pools: Vec<_> = status.pools.iter().collect();
     pools.sort_by_key(|pool| std::cmp::Reverse(pool.usage.used_permyriad));
-    let forecasts = forecast::forecasts(&visit.calls, &pools, visit.now).await;
+    let forecast = |one: FillingPool| Forecast {
+        text: format!("{} left: {}", count(&one.free), one.forecast.sentence()),
+        pool: one.pool,
+    };
     let more_pools = pools.len().saturating_sub(POOLS);
     let pool_line = |pool: &&netstead_client::types::PoolOutput| PoolLine {
         name: pool.name.clone(),
@@ -113,7 +127,8 @@ pub(crate) async fn show(visit: Visit) -> Response {
         // What is parked has a button of its own.
         todo: Words::each(&without_parked(&status)),
         parked: parked.collect(),
-        forecasts,
+        forecasts: usage.filling.into_iter().map(forecast).collect(),
+        per_day: usage::changes(&usage.days),
         waiting: Words::each(&status.waiting),
         warnings: Words::each(&status.warnings),
         pools: pools.iter().take(POOLS).map(pool_line).collect(),

@@ -20,6 +20,7 @@ use self::panel::{Panel, panel};
 use super::{
     grid::{self, Cell, Known, Legend, Tile, Window},
     history::encoded,
+    usage::{self, UsageChart},
 };
 use crate::{
     calls::{Target, Trouble},
@@ -68,6 +69,9 @@ struct PoolPage {
     /// The table as CSV.
     csv: String,
     sorts: Sorts,
+    over_time: Option<UsageChart>,
+    /// Why there is no chart.
+    over_time_missing: String,
 }
 
 /// A row of the table.
@@ -98,6 +102,8 @@ struct Asked {
     /// Why an act was refused that has no field.
     error: String,
     sort: String,
+    /// The time that the chart shows.
+    chart: String,
 }
 
 impl Asked {
@@ -114,6 +120,7 @@ pub(crate) async fn show(visit: Visit, Path(pool): Path<String>, params: Params)
         pick: text("pick"),
         after: text("after"),
         sort: text("sort"),
+        chart: text("chart"),
         ..Asked::default()
     };
     render(&visit, &pool, &asked, StatusCode::OK).await
@@ -150,12 +157,13 @@ async fn page(visit: &Visit, name: &str, asked: &Asked) -> Result<PoolPage, Trou
         let target = Target::of(["pools", name, "blocks"]).with("within", map.to_string());
         visit.calls.look::<BlocksOutput>(target).await.map(Some)
     };
-    let (listed, blocks) = tokio::join!(in_block, map);
+    let href = format!("{}/pools/{}", visit.base(), encoded(name));
+    let (listed, blocks, over_time) =
+        tokio::join!(in_block, map, usage::of_pool(visit, &href, name, &asked.chart));
     let (listed, blocks) = (listed?, blocks?);
 
     let known = Known::new(&listed.items);
     let cells = window.block.map(|block| grid::cells(block, &ranges, &known, picked)).unwrap_or_default();
-    let href = format!("{}/pools/{}", visit.base(), encoded(name));
     let panel = panel(visit, &pool, picked, &known, &ranges, asked).await;
     let mut rows = rows(visit, &listed.items, &ranges, window);
     sort(&mut rows, &asked.sort);
@@ -207,6 +215,8 @@ async fn page(visit: &Visit, name: &str, asked: &Asked) -> Result<PoolPage, Trou
         many: many::same(visit, name),
         csv: format!("{}/csv/addresses?pool={}", visit.base(), encoded(name)),
         sorts: Sorts::new(&href, &asked.at, &asked.sort),
+        over_time_missing: over_time.as_ref().err().map(|trouble| trouble.detail.clone()).unwrap_or_default(),
+        over_time: over_time.ok(),
         waiting,
         is_prefix,
         href,

@@ -69,6 +69,14 @@ impl Site {
         Self { sandbox }
     }
 
+    /// Stops the server, lets `change` do something to its data directory, and starts it again.
+    pub(super) fn restart_after(&mut self, change: impl FnOnce(&std::path::Path)) {
+        self.sandbox.stop();
+        change(&self.sandbox.data());
+        let config = config_path(&self.sandbox);
+        self.sandbox.start(&["--config", config.to_str().unwrap()]);
+    }
+
     /// Pools of all families, claims, a reservation, and an address that rests.
     pub(super) fn fill(&self) {
         let does = |line: &str| self.sandbox.does(line);
