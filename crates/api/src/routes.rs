@@ -13,6 +13,7 @@ pub(crate) mod doctor;
 pub(crate) mod event_stream;
 pub(crate) mod events;
 pub(crate) mod health;
+pub(crate) mod ignored_drift;
 pub(crate) mod observations;
 pub(crate) mod pauses;
 pub(crate) mod plans;
@@ -97,6 +98,7 @@ pub(crate) fn documented() -> OpenApiRouter<AppState> {
         .routes(routes!(backend_drift::list))
         .routes(routes!(backend_drift::restore))
         .routes(routes!(backend_drift::release))
+        .routes(routes!(ignored_drift::list, ignored_drift::ignore, ignored_drift::report_again))
         .routes(routes!(addresses::list))
         .routes(routes!(addresses::explain))
         .routes(routes!(reservations::list_of_pool))

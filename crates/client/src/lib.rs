@@ -35,8 +35,9 @@ pub use self::{
     options::Options,
     pagination::Paged,
     query::{
-        AddressQuery, ChangeQuery, ClaimQuery, EventQuery, ObservationQuery, PlanQuery, PoolDriftQuery,
-        PoolQuery, ProviderQuery, RecordQuery, ReservationQuery, SourceQuery, WorkloadQuery, ZoneQuery,
+        AddressQuery, ChangeQuery, ClaimQuery, EventQuery, IgnoredDriftQuery, ObservationQuery, PlanQuery,
+        PoolDriftQuery, PoolQuery, ProviderQuery, RecordQuery, ReservationQuery, SourceQuery, WorkloadQuery,
+        ZoneQuery,
     },
     transport::canonical_url,
 };

@@ -20,7 +20,8 @@ pub trait Paged: Serialize + Send + Sync {
 impl Client {
     /// One page of the list that `query` asks for.
     pub async fn page<Q: Paged>(&self, query: &Q) -> Result<Page<Q::Item>, ClientError> {
-        self.get(&[Q::PATH], query).await
+        let path: Vec<&str> = Q::PATH.split('/').collect();
+        self.get(&path, query).await
     }
 
     /// Everything the list has.

@@ -6,8 +6,8 @@ use crate::{
     pagination::Paged,
     types::{
         AddressOutput, AddressState, ChangeKind, ClaimOutput, EventKind, EventOutput, HistoryOutput,
-        ListOrder, PlanOutput, PoolDriftOutput, PoolOutput, ProviderOutput, RecordOutput, RecordState,
-        ReservationOutput, SourceOutput, WorkloadOutput, ZoneOutput,
+        IgnoredDriftOutput, ListOrder, PlanOutput, PoolDriftOutput, PoolOutput, ProviderOutput, RecordOutput,
+        RecordState, ReservationOutput, SourceOutput, WorkloadOutput, ZoneOutput,
     },
 };
 
@@ -47,6 +47,7 @@ macro_rules! query {
     };
 }
 
+query!(IgnoredDriftQuery of "drift/ignored" is IgnoredDriftOutput {});
 query!(PoolDriftQuery of "drift" is PoolDriftOutput {});
 query!(PoolQuery of "pools" is PoolOutput { selector: String, vrf: String });
 query!(ClaimQuery of "claims" is ClaimOutput { pool: String, owner: String, key: String, selector: String, vrf: String });

@@ -52,8 +52,8 @@ pub use self::{
     },
     kind_name::{ProviderKind, SourceKind},
     plan::{
-        ApplyInput, ApplyOutput, BlockedOutput, ChangeOutput, ConfigProblem, DriftOutput, KeptOutput,
-        PlanOutput, RefusedOutput, WhatIfInput, WhatIfOutput,
+        ApplyInput, ApplyOutput, BlockedOutput, ChangeOutput, ConfigProblem, DriftOutput, IgnoreDriftInput,
+        IgnoredDriftOutput, KeptOutput, PlanOutput, RefusedOutput, WhatIfInput, WhatIfOutput,
     },
     pool::{BlockOutput, BlocksOutput, PoolInput, PoolOutput, ReservationInput, ReservationOutput, Usage},
     problem::Problem,

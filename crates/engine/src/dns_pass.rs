@@ -185,7 +185,8 @@ impl Pass for DnsPass {
             wanted = worker.desired(inventory).await?;
         }
         worker.next_end = wanted.next_end();
-        let (plan, wanted) = worker.diff(wanted).await?;
+        let (mut plan, wanted) = worker.diff(wanted).await?;
+        worker.leave_out_ignored(&mut plan, report.zone_errors.is_empty()).await;
         worker.state.desired = Arc::new(wanted);
         worker.send_new_drift(&plan);
         Ok(plan)
@@ -282,6 +283,15 @@ impl Worker<DnsPass> {
             (plan, desired)
         };
         blocking(work).await
+    }
+
+    /// Leaves out the drift that a person ignores. What a pass that read everything does not find is ignored no longer.
+    async fn leave_out_ignored(&self, plan: &mut Plan, is_complete: bool) {
+        let (ignored, name) = (&self.shared.ignored, self.name());
+        if is_complete && let Err(error) = ignored.end_missing(name, &plan.drift).await {
+            tracing::debug!(provider = %name, %error, "Ignored drift that is over stays in the store for now.");
+        }
+        plan.drift.retain(|drift| !ignored.covers(name, drift));
     }
 
     /// Sends the drift that the plan before did not have.

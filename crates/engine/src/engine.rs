@@ -2,6 +2,7 @@
 
 mod any_provider;
 mod configure;
+mod ignore_drift;
 mod operator_commands;
 mod start;
 

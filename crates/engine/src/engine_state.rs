@@ -22,6 +22,7 @@ use crate::{
     engine_time::EngineTime,
     fenced_store::{FencedStore, LeaderEpoch},
     history::{EngineEvent, EngineEventKind, History},
+    ignored_drift::IgnoredDrifts,
     inventory_store::{InventoryStore, inventory_changed},
     ipam_pass::IpamHandle,
     ledger_sync::LedgerSync,
@@ -59,6 +60,7 @@ pub(crate) struct EngineState {
     pub(crate) pruned: Mutex<Duration>,
     pub(crate) domains: RwLock<Arc<Domains>>,
     pub(crate) pauses: Pauses,
+    pub(crate) ignored: IgnoredDrifts,
     pub(crate) history: Arc<History>,
     pub(crate) manual: Manual,
     /// Sources that other programs write into.

@@ -35,6 +35,8 @@ pub(crate) const DOUBT: &str = "engine/doubt/";
 pub(crate) const LATELY: &str = "engine/lately/";
 /// `engine/pause/<scope>`.
 pub(crate) const PAUSE: &str = "engine/pause/";
+/// `engine/ignored/<provider>/<name>`: drift that a person chose to ignore.
+pub(crate) const IGNORED: &str = "engine/ignored/";
 /// `engine/manual/<name>/<type>`.
 pub(crate) const MANUAL: &str = "engine/manual/";
 /// `engine/pushed/<source>/<name>/<type>`: records that another program sent.

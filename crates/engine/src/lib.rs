@@ -32,6 +32,7 @@ mod error;
 mod explain;
 mod fenced_store;
 mod history;
+mod ignored_drift;
 mod inventory_store;
 mod ipam_pass;
 mod keys;
@@ -62,6 +63,7 @@ pub use self::{
         Applied, AppliedStep, Change, ChangePage, ChangePosition, ChangeQuery, EngineEvent, EngineEventKind,
         LiveChanges, StoredPlanRef,
     },
+    ignored_drift::IgnoredDrift,
     keys::PREFIX,
     manual_source::{Manual, ManualRecord},
     metrics::{Observer, Tally},

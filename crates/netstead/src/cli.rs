@@ -233,6 +233,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Record(dns::Record),
     Adopt(adopt_and_rollback::Adopt),
+    Ignore(adopt_and_rollback::Ignore),
     Recover(adopt_and_rollback::Recover),
     Clean(adopt_and_rollback::Clean),
     Rollback(adopt_and_rollback::Rollback),

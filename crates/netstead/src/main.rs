@@ -188,6 +188,7 @@ async fn dispatch_to_server(global: &Global, session: &Session, command: &Comman
         }
         Command::Output(args) => commands::workload_list::output(context, args).await?,
         Command::Adopt(args) => return commands::adopt_and_rollback::adopt(context, args).await,
+        Command::Ignore(args) => commands::adopt_and_rollback::ignore(context, args).await?,
         Command::Recover(args) => return commands::adopt_and_rollback::recover(context, args).await,
         Command::Clean(args) => return commands::adopt_and_rollback::clean(context, args).await,
         Command::Rollback(args) => return commands::adopt_and_rollback::rollback(context, args).await,

@@ -125,6 +125,8 @@ fn routes(state: &Arc<WebState>) -> Router {
         .route("/drift", get(pages::drift::list))
         .route("/drift/adopt", post(pages::drift::adopt))
         .route("/drift/adopt-many", post(pages::drift::adopt_many))
+        .route("/drift/ignore", post(pages::drift::ignore))
+        .route("/drift/report-again", post(pages::drift::report_again))
         .route("/drift/restore", post(pages::drift::restore))
         .route("/drift/give-back", post(pages::drift::give_back))
         .route("/servers", get(pages::servers::list))

@@ -68,7 +68,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const STILL: Duration = Duration::from_millis(500);
 
 /// Routes that only the leader's engine can answer, whatever the method. All other reads are answered by this node.
-pub(crate) const OF_THE_ENGINE: [&str; 11] = [
+pub(crate) const OF_THE_ENGINE: [&str; 12] = [
     "/api/v1/sources",
     "/api/v1/providers",
     "/api/v1/workloads",
@@ -80,6 +80,7 @@ pub(crate) const OF_THE_ENGINE: [&str; 11] = [
     "/api/v1/changes",
     "/api/v1/records",
     "/api/v1/drift",
+    "/api/v1/drift/ignored",
 ];
 /// The stream of events. Only the leader can add the events of its engine, which `engine=true` asks for.
 const STREAM: &str = "/api/v1/events/stream";

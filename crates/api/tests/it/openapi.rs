@@ -41,6 +41,7 @@ async fn the_list_of_routes() {
     assert_snapshot!(lines.join("\n"), @"
     DELETE /api/v1/cluster/members/{id} remove_member [204 400 401 403 404 409 421 503 504]
     DELETE /api/v1/cluster/nodes/{id} remove_node [204 400 401 403 404 409 421 503 504]
+    DELETE /api/v1/drift/ignored report_drift_again [200 400 401 403 404 409 421 503 504]
     DELETE /api/v1/pools/{pool} delete_pool [200 400 401 403 404 409 412 421 422 503 504]
     DELETE /api/v1/pools/{pool}/claims/{key} release_claim [200 400 401 403 404 409 421 503 504]
     DELETE /api/v1/pools/{pool}/reservations/{key} delete_reservation [200 400 401 403 404 409 421 503 504]
@@ -57,6 +58,7 @@ async fn the_list_of_routes() {
     GET    /api/v1/cluster get_cluster [200 400 401 403 421 503 504]
     GET    /api/v1/doctor doctor [200 400 401 403 421 503 504]
     GET    /api/v1/drift list_pool_drift [200 400 401 403 421 503 504]
+    GET    /api/v1/drift/ignored list_ignored_drift [200 400 401 403 421 503 504]
     GET    /api/v1/events list_events [200 400 401 403 410 421 503 504]
     GET    /api/v1/events/stream follow_events [200 400 401 403 410 421 503 504]
     GET    /api/v1/names/{name} explain_name [200 400 401 403 421 503 504]
@@ -90,6 +92,7 @@ async fn the_list_of_routes() {
     POST   /api/v1/claims claim_from [200 202 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/clean clean [200 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/cluster/nodes add_node [204 400 401 403 404 409 410 413 415 421 422 503 504]
+    POST   /api/v1/drift/ignored ignore_drift [200 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/drift/release release_pool_drift [200 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/drift/restore restore_pool_drift [200 400 401 403 404 409 410 413 415 421 422 503 504]
     POST   /api/v1/pause pause [200 400 401 403 404 409 410 413 415 421 422 503 504]

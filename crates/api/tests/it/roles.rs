@@ -56,6 +56,7 @@ fn routes() -> Vec<Route> {
         "GET /names/www.home.test",
         "GET /changes",
         "GET /drift",
+        "GET /drift/ignored",
         "GET /sessions",
         "GET /pools/lan/blocks?within=10.0.3.0%2F24",
     ] {
@@ -91,6 +92,8 @@ fn routes() -> Vec<Route> {
     add("POST /adopt", Write, json!({"name": "www.home.test", "provider": "nowhere"}), 404);
     add("POST /rollback", Write, json!({"to": 3, "provider": "nowhere"}), 404);
     add("POST /drift/restore", Write, json!({"pool": "lan", "key": "nothing"}), 404);
+    add("POST /drift/ignored", Write, json!({"name": "www.home.test", "reason": "theirs"}), 422);
+    add("DELETE /drift/ignored?name=www.home.test", Write, none.clone(), 200);
     add("POST /drift/release", Write, json!({"stray": 7}), 404);
     add("POST /apply", Write, json!({}), 200);
     add("POST /apply/0123456789abcdef", Write, json!({}), 404);

@@ -78,6 +78,7 @@ fn routes() -> Vec<Route> {
     add("GET /usage", Read, none(), Named(200, Vec::new()));
     // No pool of these has a backend, so nothing differs from one.
     add("GET /drift", Read, none(), Named(200, Vec::new()));
+    add("GET /drift/ignored", Read, none(), Named(200, Vec::new()));
     let lost = json!({"pool": "a", "key": "nothing"});
     let hidden = vec![("/drift/restore", json!({"pool": "hidden", "key": "hidden-key"}))];
     add("POST /drift/restore", Write, lost, Named(404, hidden));
@@ -176,6 +177,11 @@ fn routes() -> Vec<Route> {
     let mut resumes = wide("/resume");
     resumes.push(("/resume", json!({})));
     add("POST /resume", Write, zone("a.test"), Named(200, resumes));
+    let ignored = |name: &str| json!({"name": name, "reason": "theirs"});
+    let hidden = vec![("/drift/ignored", ignored("taken.hidden.test"))];
+    add("POST /drift/ignored", Write, ignored("taken.a.test"), Named(422, hidden));
+    let hidden = outside("/drift/ignored?name=taken.hidden.test");
+    add("DELETE /drift/ignored?name=taken.a.test", Write, none(), Named(200, hidden));
     let adopts = vec![
         ("/adopt", json!({"name": "taken.hidden.test", "dry_run": true})),
         ("/adopt", json!({"name": "taken.a.test", "provider": "hidden-dns", "dry_run": true})),

@@ -1,16 +1,49 @@
 //! Adopt, recover, clean and rollback.
 
+use serde::Serialize;
+
 use super::Client;
 use crate::{
     ClientError,
     transport::Repeat,
-    types::{AdoptInput, CleanInput, RecoverInput, RollbackInput, TakeOutput, UndoOutput},
+    types::{
+        AdoptInput, CleanInput, IgnoreDriftInput, IgnoredDriftOutput, RecoverInput, RollbackInput,
+        TakeOutput, UndoOutput,
+    },
 };
+
+#[derive(Serialize)]
+struct Place<'a> {
+    name: &'a str,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<&'a str>,
+}
 
 impl Client {
     /// Takes over foreign records.
     pub async fn adopt(&self, adopt: &AdoptInput) -> Result<TakeOutput, ClientError> {
         self.send(self.post(&["adopt"], Repeat::Idempotent, adopt)?).await
+    }
+
+    /// Ignores the drift at a name until it changes.
+    pub async fn ignore_drift(
+        &self,
+        drift: &IgnoreDriftInput,
+    ) -> Result<Vec<IgnoredDriftOutput>, ClientError> {
+        self.send(self.post(&["drift", "ignored"], Repeat::Idempotent, drift)?).await
+    }
+
+    /// Reports the drift at a name again.
+    pub async fn report_drift_again(
+        &self,
+        name: &str,
+        kind: Option<&str>,
+        provider: Option<&str>,
+    ) -> Result<Vec<IgnoredDriftOutput>, ClientError> {
+        let place = Place { name, kind, provider };
+        self.send(self.delete(&["drift", "ignored"], Repeat::Idempotent, &place)?).await
     }
 
     /// Takes over what the marks of a lost store say is ours.

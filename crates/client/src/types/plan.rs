@@ -1,5 +1,6 @@
 //! Plans: what would change on a provider, and what would not.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -119,6 +120,40 @@ pub struct DriftOutput {
     pub kind: RecordType,
     pub value: String,
     pub drift: DriftKind,
+}
+
+/// Drift at a name that is to be ignored until it changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IgnoreDriftInput {
+    #[schema(format = "dns-name")]
+    pub name: String,
+    /// Only values of this type.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<RecordType>,
+    /// Only on this provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "identifier")]
+    pub provider: Option<String>,
+    /// Why, for those who look at it later: 1 to 1000 characters.
+    pub reason: String,
+}
+
+/// A value of others that is not reported as drift.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct IgnoredDriftOutput {
+    #[schema(format = "identifier")]
+    pub provider: String,
+    #[schema(format = "dns-name")]
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: RecordType,
+    pub value: String,
+    pub drift: DriftKind,
+    pub reason: String,
+    pub by: String,
+    #[schema(value_type = String, format = "date-time")]
+    pub at: Timestamp,
 }
 
 /// Which providers to bring in line now.

@@ -21,6 +21,7 @@ use crate::{
     engine_time::{EngineTime, StoredTime},
     fenced_store::{FencedStore, LeaderEpoch, entries},
     history::History,
+    ignored_drift::IgnoredDrifts,
     inventory_store::InventoryStore,
     keys,
     ledger_sync::LedgerSync,
@@ -54,6 +55,7 @@ pub(super) async fn open(
     Ok(Arc::new(EngineState {
         manual: Manual::load(manual, fenced_store("manual"), clock.clone(), history.clone()).await?,
         pauses: Pauses::load(fenced_store("pause")).await?,
+        ignored: IgnoredDrifts::load(fenced_store("ignored")).await?,
         history,
         pruned: Mutex::new(clock.monotonic()),
         inventory: watch::Sender::new(newest),

@@ -246,3 +246,43 @@ async fn an_installation_keeps_its_owner_id() {
     assert_eq!(Engine::owner(&*world.store).await.unwrap(), owner);
     assert_ne!(Engine::owner(&MemoryStore::new()).await.unwrap(), owner);
 }
+
+#[tokio::test]
+async fn drift_that_is_ignored_is_reported_again_when_it_changes() {
+    let world = World::new();
+    world.source.sees([vm("web", "10.0.0.1")]);
+    let engine = world.start().await;
+    world.server().add("web.example.com", "A 10.0.0.99");
+    world.minutes(&engine, 1).await;
+    let drift = |engine: &Engine| engine.status().providers[0].drift;
+    assert_eq!(drift(&engine), 1);
+    let web = name("web.example.com");
+    let nowhere = engine.ignore_drift(None, &name("nowhere.example.com"), None, "why not", "ann").await;
+    assert_eq!(nowhere.unwrap_err().to_string(), "name: nothing at nowhere.example.com drifted");
+    let ignored = engine.ignore_drift(None, &web, None, "the printer's own", "ann").await.unwrap();
+    assert_eq!((ignored.len(), drift(&engine)), (1, 0));
+    assert_eq!(
+        (ignored[0].value.clone(), ignored[0].reason.as_str()),
+        (data("A 10.0.0.99"), "the printer's own")
+    );
+    // It stays on the server, and a restart does not forget it.
+    engine.close().await;
+    let engine = world.start().await;
+    world.minutes(&engine, 1).await;
+    assert_eq!((engine.ignored_drift(), drift(&engine)), (ignored.clone(), 0));
+    assert!(world.server().has("web.example.com", "A 10.0.0.99"));
+    // Another value is news, and the choice about the first one ends with it.
+    world.server().remove("web.example.com", "A 10.0.0.99");
+    world.server().add("web.example.com", "A 10.0.0.98");
+    world.minutes(&engine, 1).await;
+    assert_eq!((engine.ignored_drift(), drift(&engine)), (Vec::new(), 1));
+    world.server().add("web.example.com", "A 10.0.0.99");
+    world.minutes(&engine, 1).await;
+    assert_eq!(drift(&engine), 2, "what comes back is news, too");
+    // It can be taken back.
+    engine.ignore_drift(None, &web, None, "both", "ann").await.unwrap();
+    assert_eq!((engine.ignored_drift().len(), drift(&engine)), (2, 0));
+    assert_eq!(engine.report_drift_again(None, &web, None, "ann").await.unwrap().len(), 2);
+    assert_eq!((engine.ignored_drift(), drift(&engine)), (Vec::new(), 2));
+    engine.close().await;
+}

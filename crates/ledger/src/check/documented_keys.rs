@@ -4,7 +4,7 @@ use crate::record;
 
 /// Every key there may be, as `docs/reference/store.md` writes it: a test compares the two. `<…>` stands for one part
 /// of a key; at its end, for all that follows.
-pub const KEYS: [&str; 44] = [
+pub const KEYS: [&str; 45] = [
     "meta/epoch",
     "meta/format",
     "meta/restoring",
@@ -44,6 +44,7 @@ pub const KEYS: [&str; 44] = [
     "engine/ipam/plan/<provider>/<generation>/<part>",
     "engine/ipam/owned/<provider>/<object>",
     "engine/pause/<scope>",
+    "engine/ignored/<provider>/<name>",
     "engine/told",
     "engine/target/<provider>",
     "engine/target/source/<source>/<place>",

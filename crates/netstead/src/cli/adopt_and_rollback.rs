@@ -78,6 +78,34 @@ pub(crate) struct Adopt {
     pub(crate) dry: bool,
 }
 
+/// Leave what others wrote beside ours, and report it as drift no longer
+///
+/// Only the values that are at the name now are ignored. They stay on the server. A value that appears later is reported, and so is
+/// one that was removed and comes back. `netstead get drift --ignored` lists what is ignored, and why.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("how").args(["reason", "end"]).required(true))]
+#[command(after_help = "\
+Examples:
+  netstead ignore www.home.test --reason 'the printer registers itself'
+  netstead ignore www.home.test A --provider ns1 --reason migration
+  netstead ignore www.home.test --end                   report it again")]
+pub(crate) struct Ignore {
+    /// The full name, as `netstead get drift` shows it
+    pub(crate) name: Name,
+    /// Only values of this type
+    #[arg(value_name = "TYPE")]
+    pub(crate) kind: Option<RecordType>,
+    /// Why, for those who look at it later
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// Report it again
+    #[arg(long)]
+    pub(crate) end: bool,
+    /// Only on this provider
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) provider: Option<Ident>,
+}
+
 /// Take over what a lost store had, from the marks on the DNS servers
 ///
 /// Every installation marks what it writes with its owner id. After the store was lost, a new one draws a new id and

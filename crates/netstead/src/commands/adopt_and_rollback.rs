@@ -10,7 +10,8 @@ use anyhow::Context as _;
 use netstead_client::{
     ProviderQuery,
     types::{
-        AdoptInput, AdoptTool, CleanInput, RecordType, RecoverInput, RollbackInput, TakeOutput, UndoOutput,
+        AdoptInput, AdoptTool, CleanInput, IgnoreDriftInput, RecordType, RecoverInput, RollbackInput,
+        TakeOutput, UndoOutput,
     },
 };
 use netstead_wire::files;
@@ -19,7 +20,7 @@ use super::{Context, address_drift, many, say};
 use crate::{
     cli::{
         Format,
-        adopt_and_rollback::{Adopt, Clean, Consent, Recover, Rollback},
+        adopt_and_rollback::{Adopt, Clean, Consent, Ignore, Recover, Rollback},
     },
     failure::{Exit, Failure},
     output::{self, plain},
@@ -60,6 +61,22 @@ pub(crate) async fn adopt(context: &Context, args: &Adopt) -> anyhow::Result<Exi
         return Err(Failure::new(message).hint(hint).into());
     }
     report_takeover(context, &taken, args.dry)
+}
+
+pub(crate) async fn ignore(context: &Context, args: &Ignore) -> anyhow::Result<()> {
+    let (name, provider) = (args.name.to_string(), args.provider.as_ref().map(ToString::to_string));
+    let drift = if let Some(reason) = &args.reason {
+        let (kind, reason) = (args.kind.map(Into::into), reason.clone());
+        let input = IgnoreDriftInput { name, kind, provider, reason };
+        context.client.ignore_drift(&input).await?
+    } else {
+        let kind = args.kind.map(|kind| kind.to_string());
+        context.client.report_drift_again(&name, kind.as_deref(), provider.as_deref()).await?
+    };
+    if args.end && drift.is_empty() {
+        say!("nothing was ignored at {}", args.name);
+    }
+    output::list(&drift, context.format, context.now())
 }
 
 pub(crate) async fn recover(context: &Context, args: &Recover) -> anyhow::Result<Exit> {

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use netstead_client::{
-    AddressQuery, ClaimQuery, Paged, PlanQuery, PoolDriftQuery, PoolQuery, ProviderQuery, RecordQuery,
-    ReservationQuery, SourceQuery, WorkloadQuery, ZoneQuery,
+    AddressQuery, ClaimQuery, IgnoredDriftQuery, Paged, PlanQuery, PoolDriftQuery, PoolQuery, ProviderQuery,
+    RecordQuery, ReservationQuery, SourceQuery, WorkloadQuery, ZoneQuery,
     types::{ClaimOutput, PoolOutput, ProviderOutput, SourceOutput, WorkloadOutput},
 };
 use netstead_model::Ident;
@@ -63,6 +63,9 @@ pub(crate) async fn get(context: &Context, args: &Get) -> anyhow::Result<()> {
         }
         What::Providers(_) => show(context, ProviderQuery::default(), args.watch).await,
         What::Plans => show(context, PlanQuery::default(), args.watch).await,
+        What::Drift(filter) if filter.ignored => {
+            show(context, IgnoredDriftQuery::default(), args.watch).await
+        }
         What::Drift(filter) if filter.addresses => {
             output::list(&address_drift::read(context).await?, context.format, context.now())
         }

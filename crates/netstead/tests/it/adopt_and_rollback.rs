@@ -71,6 +71,30 @@ impl Scene {
         self.server.sql(&statement).unwrap();
     }
 
+    /// Raises the serial of the zone, as a tool that edits it does.
+    fn raise_serial(&self, number: u8) {
+        let soa = format!("ns1.home.test hostmaster.home.test 202701010{number} 10800 3600 604800 300");
+        let place = "type = 'SOA' AND name = 'home.test'";
+        self.server.sql(&format!("UPDATE records SET content = '{soa}' WHERE {place}")).unwrap();
+    }
+
+    /// Waits until the values of others that are reported are these.
+    fn drifts(&self, values: &[&str]) {
+        let begun = Stopwatch::start();
+        loop {
+            self.sandbox.does("apply");
+            let drift = self.sandbox.does("get drift -o csv");
+            let mut seen: Vec<&str> =
+                drift.split([',', '\n']).filter(|cell| cell.starts_with("192.0.2.")).collect();
+            seen.sort_unstable();
+            if seen == values {
+                return;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(30), "{values:?} expected:\n{drift}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     /// Waits until `netstead LINE` says `sign`.
     fn says(&self, line: &str, sign: &str) {
         let begun = Stopwatch::start();
@@ -113,6 +137,49 @@ fn a_blocked_name_has_two_ways_out_and_both_work() {
     scene.write("netstead.toml", &format!("{}{HOSTS}", scene.provider("lan", "share = true")));
     scene.is("mail.home.test", &["10.0.3.8", "192.0.2.2"]);
     scene.is("hand.home.test", &["192.0.2.3"]);
+    scene.sandbox.stop();
+}
+
+#[test]
+fn drift_is_ignored_with_a_reason_until_it_changes() {
+    let Some(mut scene) = Scene::new("10.0.3.7 www.home.test\n") else { return };
+    scene.sandbox.start(&[]);
+    scene.is("www.home.test", &["10.0.3.7"]);
+    scene.put("www.home.test", "A", "192.0.2.1");
+    scene.raise_serial(1);
+    scene.drifts(&["192.0.2.1"]);
+    let fails = |line: &str| scene.sandbox.fails(line).err;
+    assert!(fails("ignore www.home.test").contains("--reason"));
+    assert!(fails("ignore nowhere.home.test --reason x").contains("nothing at nowhere.home.test drifted"));
+    assert!(fails("ignore www.home.test TXT --reason x").contains("nothing at www.home.test drifted"));
+    assert!(fails("ignore www.home.test --provider lam --reason x").contains("lam"));
+    scene.drifts(&["192.0.2.1"]);
+    let ignored = scene.sandbox.does("ignore www.home.test --reason printer");
+    assert!(ignored.contains("192.0.2.1") && ignored.contains("printer"), "{ignored}");
+    scene.drifts(&[]);
+    let listed = scene.sandbox.does("get drift --ignored -o json");
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let one = &listed[0];
+    let said =
+        ["provider", "name", "type", "value", "drift", "reason"].map(|field| one[field].as_str().unwrap());
+    assert_eq!(said, ["lan", "www.home.test", "A", "192.0.2.1", "foreign", "printer"]);
+    assert!(scene.sandbox.does("get changes -o json").contains("drift is ignored: A 192.0.2.1: printer"));
+    // A restart keeps the choice, and the record stays on the server.
+    scene.sandbox.stop();
+    scene.sandbox.start(&[]);
+    scene.says("plan lan", "nothing to change");
+    scene.drifts(&[]);
+    scene.is("www.home.test", &["10.0.3.7", "192.0.2.1"]);
+    // Another value at that name is reported.
+    scene.put("www.home.test", "A", "192.0.2.2");
+    scene.raise_serial(2);
+    scene.drifts(&["192.0.2.2"]);
+    let ended = scene.sandbox.does("ignore www.home.test --end");
+    assert!(ended.contains("192.0.2.1") && !ended.contains("192.0.2.2"), "{ended}");
+    scene.drifts(&["192.0.2.1", "192.0.2.2"]);
+    assert_eq!(scene.sandbox.does("get drift --ignored -o name"), "");
+    let again = scene.sandbox.netstead(["ignore", "www.home.test", "--end"]);
+    assert!(again.code == 0 && again.err.contains("nothing was ignored at www.home.test"), "{again:?}");
     scene.sandbox.stop();
 }
 

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use askama::Template;
 use axum::{http::StatusCode, response::Response};
 use netstead_client::types::{
-    AdoptInput, DriftKind, ObjectDriftOutput, Page, PlanOutput, PoolDriftOutput, ReleaseDriftInput,
-    RestoreDriftInput, TakeOutput, TokenRole,
+    AdoptInput, DriftKind, IgnoreDriftInput, IgnoredDriftOutput, ObjectDriftOutput, Page, PlanOutput,
+    PoolDriftOutput, ReleaseDriftInput, RestoreDriftInput, TakeOutput, TokenRole,
 };
 use serde_json::{Value, json};
 
@@ -29,6 +29,7 @@ struct DriftPage {
     names: Vec<Line>,
     objects: Vec<Line>,
     pools: Vec<PoolLine>,
+    ignored: Vec<IgnoredLine>,
     may_adopt: bool,
     /// Everything of a provider can be brought in line by those that no scope limits.
     may_apply: bool,
@@ -36,6 +37,8 @@ struct DriftPage {
     pools_missing: String,
     wrong: Wrong,
     adopt: Same,
+    ignore: Same,
+    report_again: Same,
     restore: Same,
     release: Same,
     apply: Same,
@@ -57,6 +60,37 @@ struct Line {
     can_keep: bool,
     /// All that names it, for a form with many lines.
     chosen: String,
+}
+
+/// A value of others that is left out of the drift.
+#[derive(Debug)]
+struct IgnoredLine {
+    provider: String,
+    name: String,
+    kind: String,
+    href: String,
+    value: String,
+    reason: String,
+    by: String,
+    at: When,
+    /// The name of this line in errors.
+    id: String,
+}
+
+impl IgnoredLine {
+    fn of(one: IgnoredDriftOutput, visit: &Visit) -> Self {
+        Self {
+            href: format!("{}/names/{}", visit.base(), encoded(&one.name)),
+            id: format!("{}\t{}\t{}", one.provider, one.name, one.kind),
+            at: When::new(one.at, visit.now),
+            kind: one.kind.to_string(),
+            provider: one.provider,
+            name: one.name,
+            value: one.value,
+            reason: one.reason,
+            by: one.by,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -100,10 +134,12 @@ pub(crate) async fn list(visit: Visit) -> Response {
 }
 
 async fn render(visit: &Visit, wrong: Wrong, status: StatusCode) -> Response {
-    let (plans, pools) = tokio::join!(
+    let (plans, pools, ignored) = tokio::join!(
         visit.calls.get::<Page<PlanOutput>>(Target::of(["plans"]).with("limit", "1000")),
-        visit.calls.aside::<Page<PoolDriftOutput>>(Target::of(["drift"]).with("limit", "300"))
+        visit.calls.aside::<Page<PoolDriftOutput>>(Target::of(["drift"]).with("limit", "300")),
+        visit.calls.aside::<Page<IgnoredDriftOutput>>(Target::of(["drift", "ignored"]).with("limit", "300"))
     );
+    let ignored = ignored.map(|page| page.items).unwrap_or_default();
     let plans = match plans {
         Ok(plans) => plans.items,
         Err(trouble) => return visit.trouble(&trouble),
@@ -144,16 +180,20 @@ async fn render(visit: &Visit, wrong: Wrong, status: StatusCode) -> Response {
     objects.truncate(LINES);
     let pools_missing = pools.as_ref().err().map(|problem| problem.detail.clone()).unwrap_or_default();
     let pools = pools.map(|page| page.items).unwrap_or_default();
+    let [ignore, report_again] = same_ignore(visit);
     let page = DriftPage {
         shell: visit.shell(Section::Drift, "Drift"),
         names,
         objects,
         pools: pools.into_iter().map(|drift| PoolLine::of(drift, visit)).collect(),
+        ignored: ignored.into_iter().map(|one| IgnoredLine::of(one, visit)).collect(),
         pools_missing,
         may_adopt: visit.may(&TokenRole::Write),
         may_apply: visit.may(&TokenRole::Write) && visit.sees_all(),
         wrong,
         adopt: same_adopt(visit),
+        ignore,
+        report_again,
         restore: Same::new(
             visit,
             "restore",
@@ -192,6 +232,17 @@ pub(super) fn same_adopt(visit: &Visit) -> Same {
         &Target::of(["adopt"]),
         Some(&json!({"name": "NAME", "provider": "SERVER"})),
     )
+}
+
+/// How drift is ignored, and reported again, by a command.
+fn same_ignore(visit: &Visit) -> [Same; 2] {
+    let target = Target::of(["drift", "ignored"]);
+    let body = json!({"name": "NAME", "provider": "SERVER", "reason": "TEXT"});
+    let words = ["ignore", "NAME", "--provider", "SERVER", "--reason", "TEXT"];
+    let ignore = Same::new(visit, "ignore", &words, "POST", &target, Some(&body));
+    let words = ["ignore", "NAME", "--provider", "SERVER", "--end"];
+    let target = target.with("name", "NAME").with("provider", "SERVER");
+    [ignore, Same::new(visit, "report-again", &words, "DELETE", &target, None)]
 }
 
 fn object_line(provider: &str, drift: &ObjectDriftOutput) -> Line {
@@ -252,14 +303,75 @@ fn outcome(output: &TakeOutput) -> String {
     said
 }
 
-/// Adopts all lines that are ticked, one after the other; the first refusal ends it, and says how far it came.
+/// Ignores the drift of one line until it changes.
+pub(crate) async fn ignore(visit: Visit, form: Form) -> Response {
+    if let Some(refused) = visit.refusal(&TokenRole::Write) {
+        return refused;
+    }
+    let line = ["provider", "name", "type"].map(|field| form.text(field)).join("\t");
+    ignore_lines(&visit, &[line.as_str()], form.text("reason")).await
+}
+
+/// Ignores the drift of these lines, one after the other; the first refusal ends it, and says how far it came.
+async fn ignore_lines(visit: &Visit, lines: &[&str], reason: &str) -> Response {
+    let mut ignored = 0;
+    for line in lines.iter().take(2 * LINES) {
+        let mut parts = line.split('\t').map(str::to_owned);
+        let (provider, name, kind) = (parts.next(), parts.next().unwrap_or_default(), parts.next());
+        let kind = kind.map(|kind| kind.as_str().into());
+        let input = IgnoreDriftInput { name, kind, provider, reason: reason.to_owned() };
+        match visit.calls.post::<Vec<IgnoredDriftOutput>>(Target::of(["drift", "ignored"]), &input).await {
+            Ok(now) => ignored += now.len(),
+            Err(mut trouble) => {
+                if ignored > 0 {
+                    trouble.detail = format!("{}; before it, {ignored} were ignored", trouble.detail);
+                }
+                return again(visit, line, &trouble).await;
+            }
+        }
+    }
+    let them = if ignored == 1 {
+        "1 is ignored until it changes".to_owned()
+    } else {
+        format!("{ignored} are ignored until they change")
+    };
+    visit.done("/drift", &them)
+}
+
+/// Reports what is ignored at a name as drift again.
+pub(crate) async fn report_again(visit: Visit, form: Form) -> Response {
+    if let Some(refused) = visit.refusal(&TokenRole::Write) {
+        return refused;
+    }
+    let [name, kind, provider] = ["name", "type", "provider"].map(|field| form.text(field));
+    let target =
+        Target::of(["drift", "ignored"]).with("name", name).with("type", kind).with("provider", provider);
+    match visit.calls.delete(target).await {
+        Ok(()) => visit.done("/drift", &format!("drift at {name} is reported again")),
+        Err(trouble) => again(&visit, &[provider, name, kind].join("\t"), &trouble).await,
+    }
+}
+
+/// Adopts or ignores all lines that are ticked, one after the other; the first refusal ends it, and says how far it came.
 pub(crate) async fn adopt_many(visit: Visit, form: Form) -> Response {
     if let Some(refused) = visit.refusal(&TokenRole::Write) {
         return refused;
     }
     let lines = form.all("line");
+    if form.text("act") == "ignore" && !lines.is_empty() {
+        // Objects of IPAM systems have no type: their fields are left with a button of their own.
+        let names: Vec<&str> =
+            lines.iter().map(String::as_str).filter(|line| line.matches('\t').count() == 2).collect();
+        if names.is_empty() {
+            return visit.done(
+                "/drift",
+                "nothing was ignored: what others wrote to an object is left with “Leave it so”",
+            );
+        }
+        return ignore_lines(&visit, &names, form.text("reason")).await;
+    }
     if lines.is_empty() {
-        return visit.done("/drift", "no line was ticked, and nothing was adopted");
+        return visit.done("/drift", "no line was ticked, and nothing was done");
     }
     let (mut taken, mut left) = (0, 0);
     for line in lines.iter().take(2 * LINES) {

@@ -1,8 +1,9 @@
 //! The rows of tables about names, sources and providers.
 
 use netstead_client::types::{
-    BudgetOutput, DriftOutput, HistoryOutput, ObjectDriftOutput, PlanOutput, PoolDriftOutput, ProviderOutput,
-    RecordOutput, ScopeOutput, ScopeStanding, SourceOutput, WorkloadOutput, ZoneOutput,
+    BudgetOutput, DriftOutput, HistoryOutput, IgnoredDriftOutput, ObjectDriftOutput, PlanOutput,
+    PoolDriftOutput, ProviderOutput, RecordOutput, ScopeOutput, ScopeStanding, SourceOutput, WorkloadOutput,
+    ZoneOutput,
 };
 use netstead_model::Span;
 
@@ -283,6 +284,31 @@ impl Row for ObjectDriftOutput {
 
     fn name(&self) -> String {
         self.object.clone()
+    }
+}
+
+impl Row for IgnoredDriftOutput {
+    const COLUMNS: Columns = (&["PROVIDER", "NAME", "TYPE", "VALUE", "REASON", "BY", "AGE"], &["DRIFT"]);
+
+    fn cells(&self, look: Audience) -> Vec<String> {
+        vec![
+            self.provider.clone(),
+            self.name.clone(),
+            self.kind.to_string(),
+            self.value.clone(),
+            self.reason.clone(),
+            self.by.clone(),
+            look.since(self.at),
+            self.drift.to_string(),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn identity(&self) -> String {
+        format!("{} {} {} {}", self.provider, self.name, self.kind, self.value)
     }
 }
 

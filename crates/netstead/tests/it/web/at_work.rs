@@ -211,8 +211,8 @@ fn drift_is_adopted_from_the_page() {
     browser.open(&format!("{}/drift", sandbox.url()));
     browser.wait_for_text("#drift", "others put A 192.0.2.1 beside ours");
     browser.click("input[data-one]");
-    assert_eq!(browser.text("button[data-many]"), "Adopt 1");
-    browser.click("button[data-many]");
+    assert_eq!(browser.text("button[value=adopt]"), "Adopt 1");
+    browser.click("button[value=adopt]");
     browser.wait_for_text("#said", "1 taken over");
     browser.wait_for_text("#drift", "Everything is as Netstead left it");
 }

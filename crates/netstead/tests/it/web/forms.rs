@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use netstead_testkit::wait_until;
+use netstead_testkit::{PowerDns, wait_until};
 
 use super::{
     site::{PAGES, SCRIPT, Site},
@@ -205,6 +205,71 @@ async fn records_pauses_tokens_and_rollbacks_are_made_and_end() {
     let told = done(&visitor, "/rollback", &[("provider", "own"), ("to", "0"), ("hash", &hash)]).await;
     assert!(told.contains("taken back; own is paused"), "{told}");
     assert!(visitor.page("/history?of=names").await.contains("rolled-back"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn drift_is_ignored_with_a_reason_and_reported_again() {
+    let Some(server) = PowerDns::start(&["home.test"]) else { return };
+    let site = Site::with(&format!(
+        "[dns.lan]\ntype = \"powerdns\"\nurl = \"{}\"\napi_key = \"{}\"\ndomains = [\"home.test\"]\n",
+        server.api_url(),
+        server.api_key()
+    ));
+    let listed = |what: &str, sign: &str| {
+        let seen = wait_until(Duration::from_secs(20), || {
+            site.sandbox.does("apply");
+            site.sandbox.does(what).contains(sign).then_some(())
+        });
+        assert!(seen.is_some(), "{}", site.sandbox.does(what));
+    };
+    listed("get records --provider lan -o csv", "nas.home.test");
+    listed("get records --provider lan -o csv", "tv.home.test");
+    for (number, name) in [(1, "nas"), (2, "tv")] {
+        let value = format!("192.0.2.{number}");
+        let statement = format!(
+            "INSERT INTO records (domain_id, name, type, content, ttl) \
+             SELECT id, '{name}.home.test', 'A', '{value}', 300 FROM domains WHERE name = 'home.test'; \
+             UPDATE records SET content = \
+             'ns1.home.test hostmaster.home.test 202701010{number} 10800 3600 604800 300' WHERE type = 'SOA'"
+        );
+        server.sql(&statement).unwrap();
+        listed("get drift", &value);
+    }
+    let visitor = Visitor::logged_in(&site, &site.sandbox.token()).await;
+    let line = [("provider", "lan"), ("name", "nas.home.test"), ("type", "A")];
+    let with = |reason: &'static str| [line[0], line[1], line[2], ("reason", reason)];
+    // Without a reason it is refused beside its line.
+    let answer = visitor.post("/drift/ignore", &with(" ")).await;
+    assert_eq!(answer.status(), 422);
+    let page = answer.text().await.unwrap();
+    assert!(page.contains("role=\"alert\">reason: ") && page.contains("give a reason of 1"), "{page}");
+    assert!(page.contains("others put A 192.0.2.1 beside ours") && !page.contains("h-ignored"), "{page}");
+    // Every form of this page has its line for the command line.
+    for act in ["ignore", "adopt"] {
+        assert!(page.contains(&format!("data-for=\"{act}\"")), "{act}: {page}");
+    }
+
+    let told = done(&visitor, "/drift/ignore", &with("<b>the</b> printer")).await;
+    assert_eq!(told, "1 is ignored until it changes");
+    let page = visitor.page("/drift").await;
+    assert!(!page.contains("others put A 192.0.2.1") && page.contains("others put A 192.0.2.2"), "{page}");
+    assert!(page.contains("h-ignored") && page.contains("A 192.0.2.1</td>"), "{page}");
+    assert!(page.contains("data-for=\"report-again\"") && !page.contains("<b>the</b>"), "{page}");
+    assert!(site.sandbox.does("get drift --ignored -o csv").contains("<b>the</b> printer"));
+    assert_eq!(
+        done(&visitor, "/drift/report-again", &line).await,
+        "drift at nas.home.test is reported again"
+    );
+    let page = visitor.page("/drift").await;
+    assert!(page.contains("others put A 192.0.2.1") && !page.contains("h-ignored"), "{page}");
+
+    // Many at once, as they are ticked.
+    let chosen = ["lan\tnas.home.test\tA", "lan\ttv.home.test\tA"].map(|line| ("line", line));
+    let fields = [chosen[0], chosen[1], ("act", "ignore"), ("reason", "both")];
+    assert_eq!(done(&visitor, "/drift/adopt-many", &fields).await, "2 are ignored until they change");
+    let page = visitor.page("/drift").await;
+    assert!(page.contains("Everything is as Netstead left it") && page.contains("both"), "{page}");
+    assert_eq!(site.sandbox.does("get drift -o name"), "");
 }
 
 #[tokio::test(flavor = "multi_thread")]

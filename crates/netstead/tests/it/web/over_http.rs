@@ -93,6 +93,8 @@ async fn what_a_role_may_not_do_is_not_offered_and_is_refused_if_tried() {
         ("/plan/approve", &[("hash", "x")]),
         ("/drift/adopt", &[("name", "x.home.test")]),
         ("/drift/adopt-many", &[("line", "own\tx.home.test\tA")]),
+        ("/drift/ignore", &[("name", "x.home.test"), ("reason", "x")]),
+        ("/drift/report-again", &[("name", "x.home.test")]),
         ("/drift/restore", &[("pool", "lan"), ("key", "web-1")]),
         ("/drift/give-back", &[("stray", "1")]),
         ("/servers/resume", &[("provider", "own")]),
