@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{PoolKind, cel, conversion, kinds::GROUP};
+use crate::{PoolKind, cel, conversion};
 
 mod own_kinds;
 
