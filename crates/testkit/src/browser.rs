@@ -148,8 +148,11 @@ impl Browser {
         found.as_array().is_some_and(|found| !found.is_empty())
     }
 
+    /// Clicks the first element that fits. As a person would, it scrolls it out from below a bar that stays in view.
     pub fn click(&self, css: &str) {
         let element = self.find(css);
+        let show = "arguments[0].scrollIntoView({ block: 'center', behavior: 'instant' })";
+        self.act("POST", "/execute/sync", &json!({"script": show, "args": [{ ELEMENT: element }]}));
         self.act("POST", &format!("/element/{element}/click"), &json!({}));
     }
 

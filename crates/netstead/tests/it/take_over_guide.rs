@@ -6,7 +6,7 @@ use crate::{guide_reader::Reader, resolve, sandbox::SOON};
 
 /// The hash that `netstead plan` asks a person to approve.
 fn hash(plan: &str) -> String {
-    plan.split("netstead apply ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned()
+    plan.split("netstead apply ").nth(1).unwrap().split(['`', ' ', '\n']).next().unwrap().to_owned()
 }
 
 #[test]
