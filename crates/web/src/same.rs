@@ -66,7 +66,9 @@ pub(crate) struct Wrong {
 impl Wrong {
     pub(crate) fn new(of: impl Into<String>, problem: &Problem) -> Self {
         let field = problem.field.as_deref().map(|field| format!("{field}: ")).unwrap_or_default();
-        Self { of: of.into(), text: format!("{field}{}", problem.detail) }
+        // Some reasons name their field themselves.
+        let detail = problem.detail.strip_prefix(&field).unwrap_or(&problem.detail);
+        Self { of: of.into(), text: format!("{field}{detail}") }
     }
 
     /// The error of this line; empty without one.
@@ -90,5 +92,16 @@ mod tests {
             "curl -H \"Authorization: Bearer $NETSTEAD_TOKEN\" http://h:1/a%20b"
         );
         assert_eq!(quoted("a?b=c&d"), "'a?b=c&d'");
+    }
+
+    #[test]
+    fn a_field_is_named_once() {
+        let text = |detail: &str| {
+            let problem =
+                Problem { field: Some("reason".into()), detail: detail.into(), ..Problem::default() };
+            Wrong::new("line", &problem).text
+        };
+        assert_eq!(text("give one"), "reason: give one");
+        assert_eq!(text("reason: give one"), "reason: give one");
     }
 }

@@ -59,6 +59,8 @@ fn routes() -> Vec<Route> {
         "GET /drift/ignored",
         "GET /sessions",
         "GET /pools/lan/blocks?within=10.0.3.0%2F24",
+        "GET /pools/lan/usage",
+        "GET /usage",
     ] {
         add(path, Read, none.clone(), 200);
     }
