@@ -11,7 +11,7 @@ mod remote;
 use std::{
     net::UdpSocket,
     sync::{
-        OnceLock,
+        Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
@@ -28,6 +28,12 @@ use crate::{
 fn shared() -> Option<&'static Dockerd> {
     static DOCKER: OnceLock<Option<Dockerd>> = OnceLock::new();
     DOCKER.get_or_init(Dockerd::start).as_ref()
+}
+
+/// The card `docker0`: one network of the type macvlan may be on it at a time.
+fn card() -> MutexGuard<'static, ()> {
+    static CARD: Mutex<()> = Mutex::new(());
+    CARD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A name that no other container has.

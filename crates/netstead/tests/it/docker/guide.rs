@@ -30,6 +30,7 @@ fn the_guide_of_a_docker_host_works_as_typed() {
     assert!(reader.sandbox.does("get workloads").contains("whoami"));
     assert!(reader.sandbox.does("explain whoami.home.example.com").contains(&machine()));
 
+    let _card = card();
     // The pool, the network and the container are there in this order; `docker0` is the card of this machine.
     let lan = [("192.168.1.", "10.250.7."), ("parent=eth0", "parent=docker0"), (" cups", " tiny:1")];
     let made = reader.types(&reader.block("sh", PRINTER, &lan));

@@ -6,7 +6,7 @@ use crate::resolve::ptr;
 #[test]
 fn a_container_with_an_address_of_its_own_is_named_by_that_and_the_ledger_sees_it() {
     let Some(docker) = shared() else { return };
-    let network = fresh("lan");
+    let (_card, network) = (card(), fresh("lan"));
     // Docker's own bridge stands for the machine's card.
     let lan = ["network", "create", "-d", "macvlan", "-o", "parent=docker0", "--subnet", "10.250.9.0/24"];
     docker.docker(&[&lan[..], &[&network]].concat());
