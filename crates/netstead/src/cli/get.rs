@@ -175,7 +175,7 @@ pub(crate) struct DriftOf {
     /// Only how claims differ from the addresses that sources see
     #[arg(long, conflicts_with_all = ["provider", "backends"])]
     pub(crate) addresses: bool,
-    /// What `netstead ignore` leaves out of it, and why
+    /// Drift that `netstead ignore` leaves out, and why
     #[arg(long, conflicts_with_all = ["provider", "backends", "addresses"])]
     pub(crate) ignored: bool,
 }
