@@ -42,7 +42,7 @@ fn the_guide_of_take_over_works_as_typed() {
     std::fs::remove_dir_all(reader.sandbox.data()).unwrap();
     reader.file("hosts", "10.0.3.8 www.home.test\n");
     reader.sandbox.start(&[]);
-    let page = reader.block("sh", 1, &[]);
+    let page = reader.block("sh", 2, &[]);
     let lines: Vec<&str> = page.lines().map(|line| line.split('#').next().unwrap().trim()).collect();
     let [first, look, recover, second, apply] = lines[..] else { panic!("{lines:?}") };
     let named = wait_until(SOON, || {
@@ -83,7 +83,7 @@ fn the_guide_of_take_over_works_as_typed() {
     let detached = || reader.types("netstead get sources").out.contains("detached").then_some(());
     assert!(wait_until(SOON, detached).is_some(), "{}", reader.types("netstead get sources").out);
     is(&["10.0.3.8"]);
-    let clean = reader.block("sh", 2, &[]);
+    let clean = reader.block("sh", 3, &[]);
     let clean = clean.lines().next().unwrap().split('#').next().unwrap().trim().replace("office", "lab");
     let said = reader.types(&format!("{clean} --yes"));
     assert_eq!(said.code, 0, "{said:?}");
