@@ -170,7 +170,7 @@ pub(crate) async fn what_is_wrong_with_the_store_as_a_whole_is_told() {
     meta/restoring: a restore into this store was interrupted: begin anew with `netstead store restore`
     meta/sealed: everything was moved to another store, and this one is sealed
     meta/epoch: it is no number, and the head is of epoch 1 (can be repaired)
-    meta/epoch: it stands at 0, and the head is of epoch 1 (can be repaired)
+    meta/epoch: it is at 0, and the head is of epoch 1 (can be repaired)
     meta/nonsense: no page of the manual knows this key
     ledger/head: missing field `ledger` at line 1 column 2
     ledger/nonsense: no page of the manual knows this key
@@ -407,8 +407,8 @@ pub(crate) async fn what_can_be_mended_is_mended_and_nobody_loses_an_address() {
     assert_snapshot!(others.join("\n"), @r"
     ledger/wait/0000000000007001: it waits for pool `gone`, which does not exist (can be repaired)
     ledger/wait/0000000000007002: it waits for pool `gone`, which does not exist (can be repaired)
-    meta/epoch: it stands at 0, and the head is of epoch 1 (can be repaired)
-    ledger/head: it stands at 10, and there is an event 13 (can be repaired)
+    meta/epoch: it is at 0, and the head is of epoch 1 (can be repaired)
+    ledger/head: it is at 10, and there is an event 13 (can be repaired)
     ");
     assert_eq!(
         check::repair(&*store, &report).await.unwrap(),
