@@ -189,7 +189,7 @@ async fn files_of_others_are_known_and_never_changed() {
     )
     .await;
     let not_ours = |what: &str, file: &str| UnitOutcome::Rejected {
-        reason: format!("{what} stands in `{file}`, which Netstead does not change; remove it there"),
+        reason: format!("{what} is in `{file}`, which Netstead does not change; remove it there"),
     };
     assert_eq!(
         done,
