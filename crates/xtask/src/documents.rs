@@ -49,7 +49,9 @@ pub(crate) fn commands_exist() -> Result<bool> {
     let mut all = true;
     for (words, path) in named {
         let mut help = command(beside_us("netstead")?);
-        help.args(&words).arg("--help").stdin(Stdio::null());
+        // `help claim` is the help itself.
+        let asked = words.strip_prefix(&["help".to_owned()]).unwrap_or(&words);
+        help.args(asked).arg("--help").stdin(Stdio::null());
         let done = help.output().context("the netstead binary cannot be started")?;
         if !done.status.success() {
             let error = String::from_utf8_lossy(&done.stderr);
