@@ -151,11 +151,15 @@ fn drift(plan: &Plan) -> Vec<DriftOutput> {
         name: drift.name.to_string(),
         kind: drift.value.kind().into(),
         value: drift.value.to_string(),
-        drift: match drift.kind {
-            DriftKind::Missing => types::DriftKind::Missing,
-            DriftKind::Foreign => types::DriftKind::Foreign,
-            DriftKind::Mark => types::DriftKind::Mark,
-        },
+        drift: drift_kind(drift.kind),
     };
     plan.drift.iter().map(output).collect()
+}
+
+pub(crate) fn drift_kind(kind: DriftKind) -> types::DriftKind {
+    match kind {
+        DriftKind::Missing => types::DriftKind::Missing,
+        DriftKind::Foreign => types::DriftKind::Foreign,
+        DriftKind::Mark => types::DriftKind::Mark,
+    }
 }

@@ -1,6 +1,6 @@
 //! Drift that is ignored: list, ignore, report again.
 
-use netstead_client::types::{DriftKind, IgnoreDriftInput, IgnoredDriftOutput, Page};
+use netstead_client::types::{IgnoreDriftInput, IgnoredDriftOutput, Page};
 use netstead_engine::IgnoredDrift;
 use netstead_ledger::Freshness;
 use netstead_model::{Ident, Name, RecordType};
@@ -113,11 +113,7 @@ fn output(one: &IgnoredDrift) -> IgnoredDriftOutput {
         name: one.name.to_string(),
         kind: one.value.kind().into(),
         value: one.value.to_string(),
-        drift: match one.kind {
-            netstead_plan::DriftKind::Missing => DriftKind::Missing,
-            netstead_plan::DriftKind::Foreign => DriftKind::Foreign,
-            netstead_plan::DriftKind::Mark => DriftKind::Mark,
-        },
+        drift: convert::plan::drift_kind(one.kind),
         reason: one.reason.clone(),
         by: one.by.clone(),
         at: one.at,
