@@ -1,8 +1,8 @@
 //! Conversion of address pools between v1alpha1 and v1alpha2, as the in-cluster provider does it.
 //!
 //! v1alpha1 has `subnet`, `start` and `end` beside `addresses`; v1alpha2 has only `addresses`, and fields that v1alpha1 lacks.
-//! What the other version cannot say is kept in an annotation, so that nothing is lost on the way there and back: the old fields
-//! in the one of Cluster API, where the in-cluster provider keeps them too, and the new ones in an annotation of ours.
+//! Fields that the other version lacks are kept in annotations, so that an object is the same after both conversions: the old
+//! fields in the annotation of Cluster API that the in-cluster provider uses too, the new ones in an annotation of ours.
 
 use netstead_model::{Address, Cidr};
 use serde_json::{Map, Value, json};

@@ -78,7 +78,7 @@ pub(crate) struct Adopt {
     pub(crate) dry: bool,
 }
 
-/// Leave what others wrote beside ours, and report it as drift no longer
+/// Keep a value that others wrote, and stop reporting it as drift
 ///
 /// Only the values that are at the name now are ignored. They stay on the server. A value that appears later is reported, and so is
 /// one that was removed and comes back. `netstead get drift --ignored` lists what is ignored, and why.
